@@ -43,13 +43,6 @@ lock() {
 	}
 }
 
-# host_sources: writes the host's apt sources, as one-line entries of official
-# Debian mirrors with their signing keys, to stdout: SUITE URL.
-host_mirrors() {
-	apt-get indextargets --format '$(RELEASE) $(REPO_URI)' \
-		'Created-By: Packages' 2>/dev/null | sort -u
-}
-
 # apt_private CMD...: apt-get or apt-cache with lists and cache of the
 # project's own, made from the host's sources. Needs no root and leaves the
 # host's apt state alone.
