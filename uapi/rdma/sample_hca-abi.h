@@ -93,7 +93,9 @@ struct shca_create_qp_resp {
  * Completion rings: the other way round.
  *
  * The driver believes its own copy of its own index; what it writes here is
- * for the provider to read.
+ * for the provider to read. When a queue pair goes to RESET the driver moves
+ * the consumer index up to the producer's: the indexes are never set back, so
+ * a provider has nothing to reset.
  */
 struct shca_ring_hdr {
 	__u32 producer;
