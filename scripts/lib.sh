@@ -7,6 +7,8 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 BUILD=$ROOT/build
 export ROOT BUILD
+# modprobe and depmod are not in an ordinary user's path.
+PATH=$PATH:/usr/sbin:/sbin
 # shellcheck source=scripts/versions
 . "$ROOT/scripts/versions"
 
