@@ -29,6 +29,7 @@
 enum ib_gift_access_flags {
 	IB_UVERBS_ACCESS_GIFT	= 1 << 29,
 };
+
 #define IB_UVERBS_ACCESS_GIFT	IB_UVERBS_ACCESS_GIFT
 #endif
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The only place that knows kernel versions: gives every module the same names
+ * on each supported kernel, in the newest one's terms. Holds no logic of a
+ * module's own.
+ */
+#ifndef _COMPAT_H
+#define _COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+
+/*
+ * What ib_umem_get() passes to pin_user_pages_fast() for a region that is not
+ * writable. Up to 6.2 it writes to read-only mappings by force, so that
+ * copy-on-write is broken early; since then FOLL_LONGTERM alone does that.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define COMPAT_UMEM_READ_PIN	(FOLL_WRITE | FOLL_FORCE | FOLL_LONGTERM)
+#else
+#define COMPAT_UMEM_READ_PIN	FOLL_LONGTERM
+#endif
+
+/*
+ * How many page tables map this one page, as part of its folio or by itself.
+ * For a page that the caller has a reference to; a snapshot.
+ */
+static inline int compat_page_mapcount(struct page *page)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+	return page_mapcount(page);
+#else
+	struct folio *folio = page_folio(page);
+	int count = atomic_read(&page->_mapcount) + 1;
+
+	return folio_test_large(folio) ?
+	       count + folio_entire_mapcount(folio) : count;
+#endif
+}
+
+/* The address without the bits that hardware ignores; mmap lock of mm held. */
+static inline unsigned long compat_untagged_addr(struct mm_struct *mm,
+						 unsigned long addr)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	return untagged_addr(addr);
+#else
+	return untagged_addr_remote(mm, addr);
+#endif
+}
+
+#endif /* _COMPAT_H */

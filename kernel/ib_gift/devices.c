@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which RDMA devices honour GIFT: those whose drivers said so. Uses a device
+ * as a key only.
+ */
+#include <linux/export.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "gift.h"
+
+struct gift_device {
+	struct list_head node;
+	struct ib_device *device;
+};
+
+static LIST_HEAD(devices);
+static DEFINE_MUTEX(devices_lock);	/* devices */
+
+static struct gift_device *find(struct ib_device *device)
+{
+	struct gift_device *entry;
+
+	lockdep_assert_held(&devices_lock);
+	list_for_each_entry(entry, &devices, node)
+		if (entry->device == device)
+			return entry;
+	return NULL;
+}
+
+/**
+ * ib_gift_register_device() - this device honours GIFT
+ * @device: registered with ib_register_device()
+ *
+ * For a driver all of whose user memory regions come from ib_gift_umem_get().
+ *
+ * Context: may sleep.
+ * Return: 0, -EEXIST or -ENOMEM.
+ */
+int ib_gift_register_device(struct ib_device *device)
+{
+	struct gift_device *entry;
+	int ret = 0;
+
+	entry = kmalloc(sizeof(*entry), GFP_KERNEL);
+	if (!entry)
+		return -ENOMEM;
+	entry->device = device;
+	mutex_lock(&devices_lock);
+	if (find(device))
+		ret = -EEXIST;
+	else
+		list_add_tail(&entry->node, &devices);
+	mutex_unlock(&devices_lock);
+	if (ret)
+		kfree(entry);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(ib_gift_register_device);
+
+/**
+ * ib_gift_unregister_device() - this device is about to go
+ * @device: what was registered; nothing happens to another
+ *
+ * Context: may sleep; before ib_unregister_device().
+ */
+void ib_gift_unregister_device(struct ib_device *device)
+{
+	struct gift_device *entry;
+
+	mutex_lock(&devices_lock);
+	entry = find(device);
+	if (entry)
+		list_del(&entry->node);
+	mutex_unlock(&devices_lock);
+	kfree(entry);
+}
+EXPORT_SYMBOL_GPL(ib_gift_unregister_device);
+
+/**
+ * gift_device_caps() - what is honoured on a device
+ * @name: its name; or empty, for what holds on every device
+ * @caps: to fill in, enum ib_gift_caps
+ *
+ * Context: may sleep; a process, whose network namespace says what it can see.
+ * Return: 0, or -ENODEV when the caller can see no such device.
+ */
+int gift_device_caps(const char *name, u64 *caps)
+{
+	struct ib_device *device;
+
+	*caps = 0;
+	if (!*name)
+		return 0;
+	device = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	if (!device)
+		return -ENODEV;
+	if (!rdma_dev_access_netns(device, current->nsproxy->net_ns)) {
+		ib_device_put(device);
+		return -ENODEV;
+	}
+	mutex_lock(&devices_lock);
+	if (find(device))
+		*caps |= IB_GIFT_CAP_HONOURED;
+	mutex_unlock(&devices_lock);
+	ib_device_put(device);
+	return 0;
+}

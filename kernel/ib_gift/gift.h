@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of ib_gift.ko share among themselves. Drivers see ib_gift.h
+ * only. The functions are documented where they are defined.
+ */
+#ifndef _GIFT_H
+#define _GIFT_H
+
+#include <linux/mm_types.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/types.h>
+
+#include "ib_gift.h"
+
+/*
+ * Pages taken at a time. Batches end at multiples of this, so that a huge page
+ * that is mapped as one falls into one batch.
+ */
+#define GIFT_BATCH	512
+
+/* umem.c: one gift region */
+
+/**
+ * struct gift_runs - how each page of a region was taken, in page order
+ * @run: kind and number of pages, packed; see runs.c
+ * @nr: entries in use
+ * @room: entries allocated
+ */
+struct gift_runs {
+	u32 *run;
+	unsigned int nr;
+	unsigned int room;
+};
+
+/**
+ * struct gift_umem - a gift region
+ * @umem: what the driver sees; must stay first
+ * @npages: pages charged and taken. The driver may change @umem.iova, from
+ *	which ib_umem_num_pages() reckons.
+ * @counts: @npages by kind
+ * @runs: @npages in order
+ * @tgid: process that registered it, in the initial PID namespace
+ * @comm: its name then
+ */
+struct gift_umem {
+	struct ib_umem umem;
+	unsigned long npages;
+	struct ib_gift_umem_counts counts;
+	struct gift_runs runs;
+	pid_t tgid;
+	char comm[TASK_COMM_LEN];
+};
+
+/* classify.c: what is a page */
+
+enum gift_mapping {
+	GIFT_MAPPING_UNKNOWN,		/* gone, or not looked up */
+	GIFT_MAPPING_SHARED,		/* writes go to the page itself */
+	GIFT_MAPPING_FSDAX,		/* storage mapped as memory */
+	GIFT_MAPPING_PRIVATE_ANON,	/* writes may go to a copy; no file */
+	GIFT_MAPPING_PRIVATE_FILE,	/* writes go to a copy */
+};
+
+/**
+ * struct gift_page_facts - all that decides how a page is taken
+ * @hugetlb: belongs to hugetlbfs
+ * @device: ZONE_DEVICE memory
+ * @anon: anonymous memory, KSM pages included
+ * @ksm: merged by KSM
+ * @zero: the zero page
+ * @mapcount: page tables that map it; for anonymous memory
+ * @mapping: what it is mapped by; for memory that is not anonymous
+ */
+struct gift_page_facts {
+	bool hugetlb;
+	bool device;
+	bool anon;
+	bool ksm;
+	bool zero;
+	int mapcount;
+	enum gift_mapping mapping;
+};
+
+enum ib_gift_page_kind gift_kind(const struct gift_page_facts *facts);
+int gift_classify(struct mm_struct *mm, unsigned long addr,
+		  struct page **pages, u8 *kinds, unsigned int nr);
+
+/* take.c: takes pages and gives them back */
+
+/**
+ * struct gift_batch - pages taken together
+ * @pages: the pages. What a failed pin leaves here means nothing.
+ * @kinds: enum ib_gift_page_kind of each
+ */
+struct gift_batch {
+	struct page *pages[GIFT_BATCH];
+	u8 kinds[GIFT_BATCH];
+};
+
+int gift_take(struct gift_batch *batch, struct mm_struct *mm,
+	      unsigned long addr, unsigned int nr);
+void gift_untake(struct gift_batch *batch, unsigned int nr);
+void gift_give_back(struct page *page, unsigned long nr,
+		    enum ib_gift_page_kind kind);
+
+/* runs.c */
+
+int gift_runs_reserve(struct gift_runs *runs, unsigned int more);
+void gift_runs_add(struct gift_runs *runs, enum ib_gift_page_kind kind,
+		   unsigned int nr);
+enum ib_gift_page_kind gift_run_kind(const struct gift_runs *runs,
+				     unsigned int i);
+unsigned int gift_run_pages(const struct gift_runs *runs, unsigned int i);
+void gift_runs_free(struct gift_runs *runs);
+
+/* limits.c */
+
+int gift_charge(struct mm_struct *mm, unsigned long npages);
+void gift_uncharge(struct mm_struct *mm, unsigned long npages);
+
+/* regions.c: the live regions */
+
+int gift_region_add(struct gift_umem *gift);
+struct gift_umem *gift_region_remove(struct ib_umem *umem);
+void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats);
+int gift_regions_show(struct seq_file *m, void *unused);
+bool gift_regions_none(void);
+u64 gift_count_regions(void);
+u64 gift_count_pages(enum ib_gift_page_kind kind);
+
+/* devices.c */
+
+int gift_device_caps(const char *name, u64 *caps);
+
+/* show.c: counters and debugfs */
+
+extern const struct attribute_group *gift_attr_groups[];
+void gift_debugfs_init(void);
+void gift_debugfs_exit(void);
+
+/* dev.c: /dev/ib_gift */
+
+int gift_dev_register(void);
+void gift_dev_unregister(void);
+
+#endif /* _GIFT_H */

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ib_gift.ko comes and goes.
+ */
+#include <linux/module.h>
+
+#include "gift.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+static int __init gift_init(void)
+{
+	int ret = gift_dev_register();
+
+	if (ret)
+		return ret;
+	gift_debugfs_init();
+	return 0;
+}
+
+static void __exit gift_exit(void)
+{
+	gift_debugfs_exit();
+	gift_dev_unregister();
+	/* Whoever has a region uses a symbol of this module. */
+	WARN_ON(!gift_regions_none());
+}
+
+module_init(gift_init);
+module_exit(gift_exit);
+
+MODULE_DESCRIPTION("Memory registration that leaves copy-on-write alone");
+MODULE_LICENSE("GPL");
