@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The front door: every target here is one call. Owns names and help texts;
+# scripts/steps owns what they do. Everything built goes under build/.
+
+include scripts/versions
+
+KERNEL ?= $(KERNEL_DEFAULT)
+V ?=
+export KERNEL V
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check modules userspace selftests vm lint clean distclean
+
+help: ## this list
+	@echo 'make TARGET [KERNEL=6.1|6.12|folder] [V=1]'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup
+
+demo: ## show what registration costs and what send with invalidate does, in a VM
+	@scripts/steps demo
+
+check: ## build with warnings as errors and run every test; the last line is the total
+	@scripts/steps check
+
+modules: ## ib_gift.ko and sample_hca.ko for KERNEL, in build/modules/KERNEL
+	@scripts/steps modules
+
+userspace: ## the provider, the programs and the unit tests, in build/userspace
+	@scripts/steps userspace
+
+selftests: ## the kselftest programs, in build/selftests
+	@scripts/steps selftests
+
+vm: ## a shell in the VM with everything loaded
+	@scripts/steps vm
+
+lint: ## shellcheck, checkpatch, clang-format, sparse
+	@scripts/steps lint
+
+clean: ## remove what was built; downloads stay
+	@rm -rf build/modules build/userspace build/selftests build/check build/lint \
+		build/log build/results build/vm
+
+distclean: ## remove build/ with the downloads
+	@rm -rf build
