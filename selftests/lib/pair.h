@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A memory's owner and the peer that reads it, as two connected queue pairs of
+ * one process with a protection domain each.
+ */
+#ifndef SELFTESTS_PAIR_H
+#define SELFTESTS_PAIR_H
+
+#include "rc.h"
+
+/* No region that pair_read() reads is longer. */
+#define PAIR_MAX	(8 * MIB)
+
+struct pair {
+	struct dev *dev;
+	struct rc *peer, *owner;
+	struct ibv_mr *into;		/* the peer's, PAIR_MAX long */
+};
+
+struct pair pair_new(const struct qp_param *param);
+/* What the peer sees of the whole region: RDMA READs into its own memory. */
+const unsigned char *pair_read(struct pair *p, struct ibv_mr *region);
+/* Checks that the peer sees what is expected. */
+void pair_check(struct pair *p, struct ibv_mr *region, const void *expected);
+/* A copy in memory of its own. */
+void *copy_of(const void *p, size_t length);
+
+#endif /* SELFTESTS_PAIR_H */

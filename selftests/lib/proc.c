@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Owns the parsing of /proc and /sys and the running of commands; see proc.h. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proc.h"
+#include "test.h"
+
+long long proc_field(const char *path, const char *key)
+{
+	size_t length = strlen(key);
+	long long value = -1;
+	char line[512];
+	FILE *f;
+
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, length) ||
+		    (line[length] != ':' && line[length] != ' ' &&
+		     line[length] != '\t'))
+			continue;
+		sscanf(line + length, "%*[: \t]%lld", &value);
+		break;
+	}
+	fclose(f);
+	return value;
+}
+
+long long proc_number(const char *path)
+{
+	long long value = -1;
+	FILE *f;
+
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%lld", &value) != 1)
+		value = -1;
+	fclose(f);
+	return value;
+}
+
+bool proc_write(const char *path, const char *text)
+{
+	ssize_t length = strlen(text);
+	bool ok;
+	int fd;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, length) == length;
+	close(fd);
+	return ok;
+}
+
+/* Counters are kept by CPU and lag behind by some dozen pages each. */
+static void fold_counters(void)
+{
+	proc_write("/proc/sys/vm/stat_refresh", "1");
+}
+
+static long long meminfo(const char *key)
+{
+	long long kib;
+
+	fold_counters();
+	kib = proc_field("/proc/meminfo", key);
+	MUST(kib >= 0);
+	return kib * 1024;
+}
+
+long long mem_anon(void)
+{
+	return meminfo("AnonPages");
+}
+
+long long mem_cached(void)
+{
+	return meminfo("Cached");
+}
+
+long long mem_free(void)
+{
+	return meminfo("MemFree");
+}
+
+long long mem_huge_free(void)
+{
+	return proc_field("/proc/meminfo", "HugePages_Free") *
+	       proc_field("/proc/meminfo", "Hugepagesize") * 1024;
+}
+
+long long mem_range(const void *addr, size_t length, const char *field)
+{
+	uintptr_t first = (uintptr_t)addr, end = first + length;
+	size_t key = strlen(field);
+	bool inside = false, seen = false;
+	long long sum = 0;
+	char line[512];
+	FILE *f;
+
+	f = fopen("/proc/self/smaps", "r");
+	MUST(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long from, to;
+		long long kib;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+			inside = from >= first && to <= end;
+			seen |= inside;
+		} else if (inside && !strncmp(line, field, key) &&
+			   line[key] == ':' &&
+			   sscanf(line + key + 1, "%lld", &kib) == 1) {
+			sum += kib * 1024;
+		}
+	}
+	fclose(f);
+	/* A range that shares its mapping with others cannot be told apart. */
+	MUST(seen);
+	return sum;
+}
+
+long long pins_taken(void)
+{
+	long long n;
+
+	fold_counters();
+	n = proc_field("/proc/vmstat", "nr_foll_pin_acquired");
+	MUST(n >= 0);
+	return n;
+}
+
+long long pins_now(void)
+{
+	long long taken = pins_taken();
+	long long released = proc_field("/proc/vmstat", "nr_foll_pin_released");
+
+	MUST(released >= 0);
+	return taken - released;
+}
+
+long long pinned_vm(pid_t pid)
+{
+	char path[64];
+	long long kib;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/status");
+	kib = proc_field(path, "VmPin");
+	MUST(kib >= 0);
+	return kib * 1024;
+}
+
+int module_refs(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/refcnt", name);
+	return proc_number(path);
+}
+
+int run_output(char *out, size_t size, const char *const argv[])
+{
+	int pipefd[2], status;
+	size_t length = 0;
+	char junk[256];
+	pid_t pid;
+
+	fflush(stdout);
+	MUST(!pipe2(pipefd, O_CLOEXEC));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		dup2(pipefd[1], STDOUT_FILENO);
+		dup2(pipefd[1], STDERR_FILENO);
+		execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	close(pipefd[1]);
+	for (;;) {
+		bool keep = out && length + 1 < size;
+		ssize_t n = read(pipefd[0], keep ? out + length : junk,
+				 keep ? size - 1 - length : sizeof(junk));
+
+		if (n <= 0)
+			break;
+		if (keep)
+			length += n;
+	}
+	if (out)
+		out[length] = '\0';
+	close(pipefd[0]);
+	MUST(waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run(const char *const argv[])
+{
+	return run_output(NULL, 0, argv);
+}
