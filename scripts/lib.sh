@@ -74,5 +74,6 @@ use_private_lists() {
 	[ -n "$APT_PRIVATE" ] && return
 	say "the host's package lists do not answer: fetching them to build/apt"
 	apt_private apt-get -q update >&2 || warn "apt-get update: some lists failed"
+	apt_private apt-get -q clean
 	APT_PRIVATE=1
 }
