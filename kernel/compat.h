@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
+#include <rdma/uverbs_ioctl.h>
 
 /*
  * What ib_umem_get() passes to pin_user_pages_fast() for a region that is not
@@ -49,5 +50,25 @@ static inline unsigned long compat_untagged_addr(struct mm_struct *mm,
 	return untagged_addr_remote(mm, addr);
 #endif
 }
+
+/*
+ * The last argument of ib_device_ops.create_cq is struct compat_create_cq_arg;
+ * a kernel consumer gives none.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define compat_create_cq_arg ib_udata
+static inline struct ib_udata *
+compat_create_cq_udata(struct compat_create_cq_arg *arg)
+{
+	return arg;
+}
+#else
+#define compat_create_cq_arg uverbs_attr_bundle
+static inline struct ib_udata *
+compat_create_cq_udata(struct compat_create_cq_arg *arg)
+{
+	return arg ? &arg->driver_udata : NULL;
+}
+#endif
 
 #endif /* _COMPAT_H */
