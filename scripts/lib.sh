@@ -18,7 +18,7 @@ say() { printf '%s: %s\n' "$PROG" "$*"; }
 warn() { printf '%s: %s\n' "$PROG" "$*" >&2; }
 die() {
 	warn "$*"
-	exit 1
+	exit "${DIE_STATUS:-1}"
 }
 
 # as_root CMD...: runs CMD as root; returns 99 when there is no way to.
