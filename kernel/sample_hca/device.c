@@ -23,14 +23,24 @@ bool shca_port_is_up(const struct shca_dev *dev)
 	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
 }
 
+/**
+ * shca_caps() - what the device tells a process that it can do
+ * @dev: the device
+ *
+ * Return: enum shca_caps.
+ */
+u64 shca_caps(const struct shca_dev *dev)
+{
+	return SHCA_CAP_GIFT |
+	       (dev->hca.send_w_inv ? SHCA_CAP_SEND_W_INV : 0);
+}
+
 static int shca_query_device(struct ib_device *ibdev,
 			     struct ib_device_attr *attr,
 			     struct ib_udata *udata)
 {
 	struct shca_dev *dev = to_shca_dev(ibdev);
-	struct shca_query_device_resp resp = {
-		.caps = SHCA_CAP_GIFT | SHCA_CAP_SEND_W_INV,
-	};
+	struct shca_query_device_resp resp = { .caps = shca_caps(dev) };
 
 	memset(attr, 0, sizeof(*attr));
 	addrconf_addr_eui48((u8 *)&attr->sys_image_guid, dev->netdev->dev_addr);
@@ -38,12 +48,13 @@ static int shca_query_device(struct ib_device *ibdev,
 	attr->page_size_cap = PAGE_SIZE;
 	attr->max_qp = SHCA_MAX_QP;
 	attr->max_qp_wr = SHCA_MAX_QP_WR;
-	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS |
-				 IB_DEVICE_MEM_WINDOW |
+	attr->device_cap_flags = IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_SYS_IMAGE_GUID;
+	if (dev->hca.send_w_inv)
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = SHCA_MAX_SGE;
 	attr->max_recv_sge = SHCA_MAX_SGE;

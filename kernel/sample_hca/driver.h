@@ -139,6 +139,7 @@ static inline int shca_count(atomic_t *nr, int limit)
 
 /* device.c */
 extern const struct ib_device_ops shca_device_ops;
+u64 shca_caps(const struct shca_dev *dev);
 bool shca_port_is_up(const struct shca_dev *dev);
 
 /* main.c */
@@ -180,6 +181,8 @@ int shca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 int shca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
 int shca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+
+/* post.c */
 int shca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr);
 int shca_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,

@@ -15,6 +15,11 @@
 
 #define SHCA_LINK_TYPE	"sample_hca"
 
+static bool send_with_invalidate = true;
+module_param(send_with_invalidate, bool, 0444);
+MODULE_PARM_DESC(send_with_invalidate,
+		 "offer sends with invalidate (default); off: act like a driver that does not know them");
+
 /*
  * Every device that was ever registered and not yet forgotten. The list holds
  * a reference on each, so that a device which somebody else is unregistering
@@ -126,6 +131,7 @@ static void shca_setup(struct shca_dev *dev, struct net_device *netdev)
 	dev_hold(netdev);
 	shca_key_table_init(&dev->hca.keys);
 	dev->hca.port_up = shca_port_is_up(dev);
+	dev->hca.send_w_inv = send_with_invalidate;
 
 	strscpy(ibdev->node_desc, "sample HCA", sizeof(ibdev->node_desc));
 	ibdev->node_type = RDMA_NODE_IB_CA;

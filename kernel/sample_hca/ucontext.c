@@ -74,7 +74,7 @@ struct ib_ucontext *shca_udata_context(struct ib_udata *udata)
 int shca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 {
 	struct shca_alloc_ucontext_resp resp = {
-		.caps = SHCA_CAP_GIFT | SHCA_CAP_SEND_W_INV,
+		.caps = shca_caps(to_shca_dev(ibucontext->device)),
 	};
 	struct shca_alloc_ucontext_req req;
 	int ret;

@@ -258,10 +258,12 @@ void shca_cq_arm(struct shca_cq *cq, enum ib_cq_notify_flags flags);
  * struct shca_hca - one adapter
  * @keys: its memory keys
  * @port_up: its port can send and receive
+ * @send_w_inv: it knows sends with invalidate
  */
 struct shca_hca {
 	struct shca_key_table keys;
 	bool port_up;
+	bool send_w_inv;
 };
 
 enum shca_sq_wait {
@@ -408,9 +410,11 @@ void shca_qp_wake(struct shca_qp *qp, unsigned long delay);
 struct shca_qp *shca_qp_lock_peer(struct shca_qp *qp);
 void shca_qp_unlock_peer(struct shca_qp *peer);
 
+int shca_sq_post(struct shca_qp *qp, const void *wqe, size_t length);
 void shca_sq_doorbell(struct shca_qp *qp);
 void shca_sq_work(struct shca_qp *qp);
 void shca_sq_discard(struct shca_qp *qp);
+int shca_rq_post(struct shca_qp *qp, const void *wqe, size_t length);
 void shca_rq_doorbell(struct shca_qp *qp);
 void shca_rq_flush(struct shca_qp *qp);
 void shca_rq_discard(struct shca_qp *qp);
@@ -445,6 +449,7 @@ struct shca_op {
 };
 
 const struct shca_op *shca_op_find(u32 opcode, enum ib_qp_type type);
+const struct shca_op *shca_qp_op(const struct shca_qp *qp, u32 opcode);
 
 bool shca_rq_ready(struct shca_qp *qp);
 int shca_rq_fill(struct shca_qp *qp, const struct shca_sgl *from);

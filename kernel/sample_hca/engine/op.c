@@ -270,3 +270,19 @@ const struct shca_op *shca_op_find(u32 opcode, enum ib_qp_type type)
 	op = &shca_ops[array_index_nospec(opcode, ARRAY_SIZE(shca_ops))];
 	return op->qp_types & BIT(type) ? op : NULL;
 }
+
+/**
+ * shca_qp_op() - look up an opcode that a QP's owner may post
+ * @qp: the QP
+ * @opcode: enum shca_wr_opcode, or anything else
+ *
+ * Return: its entry, or NULL.
+ */
+const struct shca_op *shca_qp_op(const struct shca_qp *qp, u32 opcode)
+{
+	const struct shca_op *op = shca_op_find(opcode, qp->type);
+
+	if (op && op->recv_flags & SHCA_WC_WITH_INV && !qp->hca->send_w_inv)
+		return NULL;
+	return op;
+}

@@ -87,6 +87,32 @@ static inline void shca_queue_pop(struct shca_queue *q)
 }
 
 /**
+ * shca_queue_push() - produce in the provider's place
+ * @q: queue, its owner's lock held
+ * @entry: the entry
+ * @length: its size, at most the stride
+ *
+ * For work requests that come as a command. A process that fills the ring
+ * itself at the same time damages only its own queue.
+ * Return: 0, -ENOMEM when the queue is full, -EINVAL when its producer index
+ * cannot be one that a provider wrote.
+ */
+static inline int shca_queue_push(struct shca_queue *q, const void *entry,
+				  size_t length)
+{
+	int n = shca_queue_pending(q);
+
+	if (n < 0)
+		return -EINVAL;
+	if (n == q->ring.entries)
+		return -ENOMEM;
+	memcpy(shca_ring_slot(&q->ring, q->consumer + n), entry, length);
+	/* The entry is there before its index is. */
+	smp_store_release(&q->ring.hdr->producer, q->consumer + n + 1);
+	return 0;
+}
+
+/**
  * shca_queue_discard() - drop all entries, whatever the producer index says
  * @q: queue, its owner's lock held
  */

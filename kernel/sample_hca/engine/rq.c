@@ -156,6 +156,26 @@ out:
 }
 
 /**
+ * shca_rq_post() - post a receive work request that came as a command
+ * @qp: the QP
+ * @wqe: a receive work queue entry, wellformed for this QP
+ * @length: its size
+ *
+ * Context: process, sleeps.
+ * Return: 0, -EINVAL in RESET, -ENOMEM when the queue is full.
+ */
+int shca_rq_post(struct shca_qp *qp, const void *wqe, size_t length)
+{
+	int ret = -EINVAL;
+
+	mutex_lock(&qp->rq.lock);
+	if (qp->state != IB_QPS_RESET)
+		ret = shca_queue_push(&qp->rq.queue, wqe, length);
+	mutex_unlock(&qp->rq.lock);
+	return ret;
+}
+
+/**
  * shca_rq_doorbell() - a process has posted to a receive queue that asks for it
  * @qp: the QP
  *

@@ -169,7 +169,7 @@ static void shca_sq_attempt(struct shca_qp *qp)
 	const struct shca_op *op;
 	int ret;
 
-	op = shca_op_find(sq->wqe.opcode, qp->type);
+	op = shca_qp_op(qp, sq->wqe.opcode);
 	if (sq->unanswered && !sq->retries--) {
 		shca_sq_complete(qp, op, SHCA_WC_RETRY_EXC_ERR);
 		return;
@@ -273,6 +273,27 @@ static void shca_sq_run(struct shca_qp *qp, const struct shca_budget *budget)
 	if (qp->state == IB_QPS_ERR)
 		shca_sq_flush(qp);
 	mutex_unlock(&sq->lock);
+}
+
+/**
+ * shca_sq_post() - post a work request that came as a command
+ * @qp: the QP
+ * @wqe: a send work queue entry, wellformed for this QP
+ * @length: its size
+ *
+ * Context: process, sleeps.
+ * Return: 0, -EINVAL in a state in which nothing may be posted, -ENOMEM when
+ * the queue is full.
+ */
+int shca_sq_post(struct shca_qp *qp, const void *wqe, size_t length)
+{
+	int ret = -EINVAL;
+
+	mutex_lock(&qp->sq.lock);
+	if (qp->state >= IB_QPS_RTS)
+		ret = shca_queue_push(&qp->sq.queue, wqe, length);
+	mutex_unlock(&qp->sq.lock);
+	return ret;
 }
 
 /**
