@@ -14,7 +14,7 @@
 #include "lib/proc.h"
 
 #define PAGE	4096UL
-#define LENGTH	PAIR_MAX
+#define LENGTH	(4 * MIB)
 /* What else runs on the machine may take or give back this much meanwhile. */
 #define SLACK	(1 * MIB)
 
@@ -136,24 +136,24 @@ static void mixed_unaligned(const struct test_case *c)
 {
 	struct mem m = mem_make(&mem_untouched, LENGTH);
 	struct pair p = pair_new(NULL);
-	unsigned char *start = m.p + 100, *middle = m.p + 2 * MIB, *expected;
+	unsigned char *start = m.p + 100, *middle = m.p + MIB, *expected;
 	const size_t length = LENGTH - PAGE - 300;
 	struct ib_gift_stats s;
 	struct ibv_mr *mr;
 
-	test_fill(middle, 3 * MIB, 9);
+	test_fill(middle, 2 * MIB, 9);
 	mr = mr_reg(p.owner->pd, start, length, GIFT_READ);
 	s = gift_stats();
-	CHECK_EQ(3 * MIB / PAGE, s.pages[IB_GIFT_PAGE_PINNED]);
-	CHECK_EQ(LENGTH / PAGE - 1 - 3 * MIB / PAGE, s.pages[IB_GIFT_PAGE_ZERO]);
+	CHECK_EQ(2 * MIB / PAGE, s.pages[IB_GIFT_PAGE_PINNED]);
+	CHECK_EQ(LENGTH / PAGE - 1 - 2 * MIB / PAGE, s.pages[IB_GIFT_PAGE_ZERO]);
 
 	expected = calloc(1, length);
 	MUST(expected);
-	memcpy(expected + (middle - start), middle, 3 * MIB);
+	memcpy(expected + (middle - start), middle, 2 * MIB);
 	pair_check(&p, mr, expected);
 	/* The owner's write shows in the middle, which it owned, and only there. */
 	memset(m.p, 0x11, LENGTH);
-	memset(expected + (middle - start), 0x11, 3 * MIB);
+	memset(expected + (middle - start), 0x11, 2 * MIB);
 	pair_check(&p, mr, expected);
 }
 
@@ -179,17 +179,16 @@ static void one_byte(const struct test_case *c)
 static void twice(const struct test_case *c)
 {
 	struct mem m = mem_make(&mem_written, LENGTH);
-	struct pair p = pair_new(NULL);
+	struct ibv_pd *pd = ibv_alloc_pd(dev_open()->ctx);
 	long long before = pins_now();
 	struct ibv_mr *one, *two;
 
-	one = mr_reg(p.owner->pd, m.p, LENGTH, GIFT_READ);
-	two = mr_reg(p.owner->pd, m.p, LENGTH, MR_ALL);
+	one = mr_reg(pd, m.p, LENGTH, GIFT_READ);
+	two = mr_reg(pd, m.p, LENGTH, MR_ALL);
 	CHECK_EQ(2 * LENGTH / PAGE, pins_now() - before);
 	CHECK_EQ(2 * LENGTH, pinned_vm(0));
 	MUST_ERR(0, ibv_dereg_mr(two));
 	CHECK_EQ(LENGTH / PAGE, pins_now() - before);
-	pair_check(&p, one, m.p);
 	MUST_ERR(0, ibv_dereg_mr(one));
 	CHECK_EQ(0, pins_now() - before);
 }

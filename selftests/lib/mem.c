@@ -371,6 +371,9 @@ struct ib_gift_stats gift_stats(void)
 	int fd;
 
 	fd = open("/dev/ib_gift", O_RDWR | O_CLOEXEC);
+	/* Another driver, tested for comparison, may be without the module. */
+	if (fd < 0 && errno == ENOENT && !dev_is_sample())
+		return stats;
 	MUST(fd >= 0);
 	MUST_ERR(0, ioctl(fd, IB_GIFT_IOC_STATS, &stats) ? errno : 0);
 	close(fd);
