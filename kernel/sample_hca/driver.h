@@ -57,10 +57,28 @@ struct shca_pd {
 	struct ib_pd ibpd;
 };
 
+/**
+ * struct shca_mr_mem - memory that was taken for a region
+ * @hw: what the engine gets to see
+ * @umem: how it was taken
+ */
+struct shca_mr_mem {
+	struct shca_pages hw;
+	struct ib_umem *umem;
+};
+
+/**
+ * struct shca_mr - a memory region as verbs see it
+ * @ibmr: verbs object
+ * @region: the engine's
+ * @lock: guards @mem against a query; ib_uverbs serialises the rest
+ * @mem: its memory
+ */
 struct shca_mr {
 	struct ib_mr ibmr;
 	struct shca_region region;
-	struct ib_umem *umem;
+	struct mutex lock;	/* mem */
+	struct shca_mr_mem *mem;
 };
 
 struct shca_mw {
@@ -161,6 +179,10 @@ int shca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 struct ib_mr *shca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 virt_addr, int access,
 			       struct ib_udata *udata);
+struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 virt_addr, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata);
+int shca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 int shca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 /* mw.c */

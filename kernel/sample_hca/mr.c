@@ -1,31 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory regions of processes. All of a region's pages are taken when it is
- * registered, through ib_gift, and given back when it is deregistered.
+ * registered, through ib_gift, and given back when it is deregistered or when
+ * a re-registration has replaced them.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
+#include <rdma/restrack.h>
 
 #include "../ib_gift/ib_gift.h"
 #include "driver.h"
 
-static int shca_mr_pages(struct shca_mr *mr)
+#define SHCA_MR_WRITABLE						\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND)
+/* Access flags on which it depends how pages are taken. */
+#define SHCA_MR_TAKING	(SHCA_MR_WRITABLE | IB_ACCESS_GIFT)
+
+static int shca_mr_mem_pages(struct shca_mr_mem *mem)
 {
-	size_t nr = ib_umem_num_pages(mr->umem);
+	size_t nr = ib_umem_num_pages(mem->umem);
 	struct sg_page_iter it;
 	size_t i = 0;
 
-	mr->region.pages = kvmalloc_array(nr, sizeof(*mr->region.pages),
-					  GFP_KERNEL_ACCOUNT);
-	if (!mr->region.pages)
+	mem->hw.first = ib_umem_offset(mem->umem);
+	mem->hw.page = kvmalloc_array(nr, sizeof(*mem->hw.page),
+				      GFP_KERNEL_ACCOUNT);
+	if (!mem->hw.page)
 		return -ENOMEM;
-	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &it, 0) {
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &it, 0) {
 		if (WARN_ON(i == nr))
 			return -EINVAL;
-		mr->region.pages[i++] = sg_page_iter_page(&it);
+		mem->hw.page[i++] = sg_page_iter_page(&it);
 	}
 	return WARN_ON(i != nr) ? -EINVAL : 0;
+}
+
+static void shca_mr_mem_put(struct shca_mr_mem *mem)
+{
+	kvfree(mem->hw.page);
+	ib_gift_umem_release(mem->umem);
+	kfree(mem);
+}
+
+static struct shca_mr_mem *shca_mr_mem_get(struct ib_device *ibdev, u64 start,
+					   u64 length, int access)
+{
+	struct shca_mr_mem *mem;
+	int ret;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	mem->umem = ib_gift_umem_get(ibdev, start, length, access);
+	if (IS_ERR(mem->umem)) {
+		ret = PTR_ERR(mem->umem);
+		kfree(mem);
+		return ERR_PTR(ret);
+	}
+	ret = shca_mr_mem_pages(mem);
+	if (ret) {
+		shca_mr_mem_put(mem);
+		return ERR_PTR(ret);
+	}
+	return mem;
+}
+
+static u64 shca_mr_base(u64 virt_addr, int access)
+{
+	return access & IB_ZERO_BASED ? 0 : virt_addr;
 }
 
 /**
@@ -56,41 +101,168 @@ struct ib_mr *shca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	ret = shca_count(&dev->nr_mr, SHCA_MAX_MR);
 	if (ret)
 		goto err_free;
-
-	mr->umem = ib_gift_umem_get(ibpd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		ret = PTR_ERR(mr->umem);
+	mr->mem = shca_mr_mem_get(ibpd->device, start, length, access);
+	if (IS_ERR(mr->mem)) {
+		ret = PTR_ERR(mr->mem);
 		goto err_count;
 	}
-	ret = shca_mr_pages(mr);
-	if (ret)
-		goto err_umem;
 
+	mutex_init(&mr->lock);
+	mr->region.pages = &mr->mem->hw;
 	key = &mr->region.key;
 	key->kind = SHCA_KEY_REGION;
 	key->state = SHCA_KEY_VALID;
 	key->access = access;
 	key->pd = ibpd;
-	key->base = access & IB_ZERO_BASED ? 0 : virt_addr;
+	key->base = shca_mr_base(virt_addr, access);
 	key->length = length;
 	key->region = &mr->region;
-	key->offset = ib_umem_offset(mr->umem);
 	ret = shca_key_add(&dev->hca.keys, key);
 	if (ret)
-		goto err_umem;
+		goto err_mem;
 
 	mr->ibmr.lkey = key->key;
 	mr->ibmr.rkey = key->key;
 	return &mr->ibmr;
 
-err_umem:
-	kvfree(mr->region.pages);
-	ib_gift_umem_release(mr->umem);
+err_mem:
+	shca_mr_mem_put(mr->mem);
 err_count:
 	atomic_dec(&dev->nr_mr);
 err_free:
 	kfree(mr);
 	return ERR_PTR(ret);
+}
+
+/*
+ * The memory that a re-registration calls for: other pages, or the same range
+ * taken in another way. NULL when the region's own will do.
+ */
+static struct shca_mr_mem *shca_mr_mem_again(const struct shca_mr *mr,
+					     int flags, u64 start, u64 length,
+					     int access)
+{
+	const struct ib_umem *umem = mr->mem->umem;
+
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (!((access ^ mr->region.key.access) & SHCA_MR_TAKING))
+			return NULL;
+		/* Another process has something else at these addresses. */
+		if (umem->owning_mm != current->mm)
+			return ERR_PTR(-EINVAL);
+		start = umem->address;
+		length = umem->length;
+	}
+	return shca_mr_mem_get(mr->ibmr.device, start, length, access);
+}
+
+/**
+ * shca_rereg_user_mr() - change a region and keep its keys
+ * @ibmr: the region
+ * @flags: enum ib_mr_rereg_flags: what changes
+ * @start: with IB_MR_REREG_TRANS, as for shca_reg_user_mr()
+ * @length: the same
+ * @virt_addr: the same
+ * @access: with IB_MR_REREG_ACCESS, the new access
+ * @ibpd: with IB_MR_REREG_PD, the new protection domain
+ * @udata: unused
+ *
+ * A peer sees the old region or the new one. A failure leaves the old one.
+ * Context: process, sleeps until no access uses the old memory.
+ * Return: NULL; ERR_PTR(): as for shca_reg_user_mr(), -EINVAL also for making
+ * a gift region writable, -EBUSY while windows are bound on it.
+ */
+struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 virt_addr, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct shca_mr *mr = to_shca_mr(ibmr);
+	const struct shca_key *key = &mr->region.key;
+	struct shca_region_change change = {
+		.pages = &mr->mem->hw,
+		.length = key->length,
+		.access = key->access,
+		.pd = key->pd,
+	};
+	struct shca_mr_mem *mem;
+	int ret;
+
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_PD)
+		change.pd = ibpd;
+	if (flags & IB_MR_REREG_ACCESS) {
+		if (key->access & IB_ACCESS_GIFT && access & SHCA_MR_WRITABLE)
+			return ERR_PTR(-EINVAL);
+		change.access = access;
+	}
+	mem = shca_mr_mem_again(mr, flags, start, length, change.access);
+	if (IS_ERR(mem))
+		return ERR_CAST(mem);
+	if (flags & IB_MR_REREG_TRANS)
+		change.length = length;
+	else
+		virt_addr = ibmr->iova;
+	change.base = shca_mr_base(virt_addr, change.access);
+	if (mem)
+		change.pages = &mem->hw;
+
+	ret = shca_region_replace(&mr->region, &change);
+	if (ret) {
+		if (mem)
+			shca_mr_mem_put(mem);
+		return ERR_PTR(ret);
+	}
+	if (mem) {
+		mutex_lock(&mr->lock);
+		swap(mr->mem, mem);
+		mutex_unlock(&mr->lock);
+		shca_mr_mem_put(mem);
+	}
+	return NULL;
+}
+
+/**
+ * shca_fill_res_mr_entry() - tell "rdma resource show mr -dd" about a region
+ * @msg: netlink message
+ * @ibmr: the region
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int shca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	static const char * const names[IB_GIFT_PAGE_KINDS] = {
+		[IB_GIFT_PAGE_PINNED] = "pages_pinned",
+		[IB_GIFT_PAGE_ZERO] = "pages_zero",
+		[IB_GIFT_PAGE_HUGE_ZERO] = "pages_huge_zero",
+		[IB_GIFT_PAGE_KSM] = "pages_ksm",
+		[IB_GIFT_PAGE_SHARED] = "pages_shared",
+		[IB_GIFT_PAGE_FILE] = "pages_file",
+	};
+	struct shca_mr *mr = to_shca_mr(ibmr);
+	struct ib_gift_umem_counts counts;
+	struct nlattr *table;
+	bool gift;
+	int i;
+
+	mutex_lock(&mr->lock);
+	gift = ib_gift_umem_stats(mr->mem->umem, &counts);
+	mutex_unlock(&mr->lock);
+
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32(msg, "gift", gift))
+		goto err;
+	for (i = 0; gift && i < IB_GIFT_PAGE_KINDS; i++)
+		if (rdma_nl_put_driver_u64(msg, names[i], counts.pages[i]))
+			goto err;
+	nla_nest_end(msg, table);
+	return 0;
+
+err:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
 }
 
 /**
@@ -111,8 +283,7 @@ int shca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	ret = shca_key_remove(&mr->region.key);
 	if (ret)
 		return ret;
-	kvfree(mr->region.pages);
-	ib_gift_umem_release(mr->umem);
+	shca_mr_mem_put(mr->mem);
 	atomic_dec(&dev->nr_mr);
 	kfree(mr);
 	return 0;

@@ -88,7 +88,7 @@ struct shca_key_table {
  * @base: first address that it covers
  * @length: bytes that it covers
  * @region: whose pages it leads to
- * @offset: of @base from the first byte of the region's first page
+ * @offset: of @base from the region's first byte
  * @qp: the QP that a type 2 window is bound to
  * @on_qp: entry in that QP's list of windows
  */
@@ -109,14 +109,26 @@ struct shca_key {
 };
 
 /**
+ * struct shca_pages - the memory behind a region
+ * @page: its pages in order, so that any byte is found without a search
+ * @first: offset of the region's first byte in the first page
+ * @users: accesses under way, guarded by the key table's lock
+ */
+struct shca_pages {
+	struct page **page;
+	u64 first;
+	u32 users;
+};
+
+/**
  * struct shca_region - a memory region
  * @key: its key
- * @pages: its pages in order, so that any byte is found without a search
+ * @pages: its memory; accesses under way keep what they began with
  * @windows: windows bound on it, one being unbound included
  */
 struct shca_region {
 	struct shca_key key;
-	struct page **pages;
+	struct shca_pages *pages;
 	u32 windows;
 };
 
@@ -163,16 +175,34 @@ struct shca_bind {
 	u64 length;
 };
 
+/**
+ * struct shca_region_change - what a region is to become
+ * @pages: its memory
+ * @base: its first address
+ * @length: bytes
+ * @access: enum ib_access_flags
+ * @pd: protection domain
+ */
+struct shca_region_change {
+	struct shca_pages *pages;
+	u64 base;
+	u64 length;
+	u32 access;
+	const void *pd;
+};
+
 struct shca_span;
 
 void shca_key_table_init(struct shca_key_table *table);
 void shca_key_table_destroy(struct shca_key_table *table);
 int shca_key_add(struct shca_key_table *table, struct shca_key *key);
 int shca_key_remove(struct shca_key *key);
+int shca_region_replace(struct shca_region *region,
+			const struct shca_region_change *change);
 bool shca_key_permits(const struct shca_key *key, const struct shca_want *want);
 int shca_key_get(struct shca_key_table *table, const struct shca_want *want,
 		 struct shca_span *span);
-void shca_key_put(struct shca_key *key);
+void shca_key_put(const struct shca_span *span);
 bool shca_key_may_bind(const struct shca_key *window,
 		       const struct shca_key *region,
 		       const struct shca_bind *bind);
@@ -189,14 +219,14 @@ void shca_key_unbind_qp(struct shca_key_table *table, struct shca_qp *qp);
  * struct shca_span - consecutive bytes that an access may use
  * @key: key in use for them, NULL for @buffer
  * @buffer: bytes in the engine's own memory (inline data)
- * @pages: pages of the region otherwise
- * @offset: of the first byte from the start of @buffer or of @pages[0]
+ * @pages: memory of the region otherwise
+ * @offset: of the first byte from the start of @buffer or of the first page
  * @length: bytes
  */
 struct shca_span {
 	struct shca_key *key;
 	void *buffer;
-	struct page **pages;
+	struct shca_pages *pages;
 	u64 offset;
 	u64 length;
 };

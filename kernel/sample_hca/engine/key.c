@@ -121,6 +121,7 @@ static bool shca_key_settled(struct shca_key *key)
  * is not freed meanwhile.
  */
 static void shca_key_revoke(struct shca_key *key)
+	__must_hold(&key->table->keys.xa_lock)
 {
 	struct shca_key_table *table = key->table;
 
@@ -163,6 +164,51 @@ int shca_key_remove(struct shca_key *key)
 	return 0;
 }
 
+static bool shca_pages_idle(struct shca_key_table *table,
+			    const struct shca_pages *pages)
+{
+	bool idle;
+
+	xa_lock(&table->keys);
+	idle = !pages->users;
+	xa_unlock(&table->keys);
+	return idle;
+}
+
+/**
+ * shca_region_replace() - change a region under the key that it has
+ * @region: the region
+ * @change: everything that it is to be
+ *
+ * An access sees the old region or the new one, never a mix. Waits until no
+ * access uses the old memory, which is then the caller's.
+ * Context: process, sleeps. The caller serialises calls for one region.
+ * Return: 0, or -EBUSY while windows are bound on it.
+ */
+int shca_region_replace(struct shca_region *region,
+			const struct shca_region_change *change)
+{
+	struct shca_key_table *table = region->key.table;
+	struct shca_pages *old;
+
+	xa_lock(&table->keys);
+	if (region->windows) {
+		xa_unlock(&table->keys);
+		return -EBUSY;
+	}
+	old = region->pages;
+	region->pages = change->pages;
+	region->key.base = change->base;
+	region->key.length = change->length;
+	region->key.access = change->access;
+	region->key.pd = change->pd;
+	xa_unlock(&table->keys);
+
+	if (old != change->pages)
+		wait_event(table->drained, shca_pages_idle(table, old));
+	return 0;
+}
+
 static bool shca_key_covers(const struct shca_key *key, u64 addr, u64 length)
 {
 	return addr >= key->base && length <= key->length &&
@@ -196,7 +242,7 @@ bool shca_key_permits(const struct shca_key *key, const struct shca_want *want)
  * shca_key_get() - begin an access
  * @table: the adapter's table
  * @want: the access
- * @span: filled in; shca_key_put() its key when the last byte has moved
+ * @span: filled in; shca_key_put() it when the last byte has moved
  *
  * Context: any; takes the table's lock.
  * Return: 0 or -EACCES.
@@ -214,7 +260,9 @@ int shca_key_get(struct shca_key_table *table, const struct shca_want *want,
 		span->key = key;
 		span->buffer = NULL;
 		span->pages = key->region->pages;
-		span->offset = key->offset + (want->addr - key->base);
+		span->pages->users++;
+		span->offset = span->pages->first + key->offset +
+			       (want->addr - key->base);
 		span->length = want->length;
 		ret = 0;
 	}
@@ -224,14 +272,17 @@ int shca_key_get(struct shca_key_table *table, const struct shca_want *want,
 
 /**
  * shca_key_put() - end an access
- * @key: key from shca_key_get()
+ * @span: from shca_key_get()
  */
-void shca_key_put(struct shca_key *key)
+void shca_key_put(const struct shca_span *span)
 {
-	struct shca_key_table *table = key->table;
+	struct shca_key_table *table = span->key->table;
+	bool drained;
 
 	xa_lock(&table->keys);
-	if (!--key->users && key->state != SHCA_KEY_VALID)
+	drained = !--span->pages->users;
+	drained |= !--span->key->users;
+	if (drained)
 		wake_up_all(&table->drained);
 	xa_unlock(&table->keys);
 }

@@ -118,10 +118,10 @@ int shca_sgl_remote(struct shca_sgl *sgl, const struct shca_qp *qp, u32 rkey,
 void shca_sgl_put(struct shca_sgl *sgl)
 {
 	while (sgl->nr) {
-		struct shca_key *key = sgl->span[--sgl->nr].key;
+		const struct shca_span *span = &sgl->span[--sgl->nr];
 
-		if (key)
-			shca_key_put(key);
+		if (span->key)
+			shca_key_put(span);
 	}
 	sgl->length = 0;
 }
@@ -153,7 +153,7 @@ static void *shca_cursor_map(const struct shca_cursor *at)
 
 	if (at->span->buffer)
 		return at->span->buffer + offset;
-	return kmap_local_page(at->span->pages[offset >> PAGE_SHIFT]) +
+	return kmap_local_page(at->span->pages->page[offset >> PAGE_SHIFT]) +
 	       offset_in_page(offset);
 }
 
