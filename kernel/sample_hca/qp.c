@@ -247,8 +247,9 @@ static void shca_qp_apply(struct shca_ibqp *qp, const struct ib_qp_attr *attr,
 		hw->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		hw->max_dest_rd_atomic = attr->max_dest_rd_atomic;
-	hw->sqd_event = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
-			attr->en_sqd_async_notify;
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_SQD)
+		hw->sqd_event = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+				attr->en_sqd_async_notify;
 }
 
 /**
@@ -293,6 +294,8 @@ int shca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	shca_qp_apply(qp, attr, mask);
 	if (mask & IB_QP_STATE)
 		shca_qp_set_state(&qp->hw, new);
+	if (new == IB_QPS_RESET)
+		memset(&qp->attr, 0, sizeof(qp->attr));
 	ret = 0;
 out:
 	shca_qp_unlock(&qp->hw);

@@ -6,7 +6,7 @@
  *
  * Every integer is in the byte order of the CPU unless it is __be32. All
  * structures have the same layout in 32-bit and 64-bit processes. Reserved
- * fields are written as 0; the driver refuses a request in which one is not.
+ * fields are written as 0; the driver refuses an entry in which one is not.
  */
 #ifndef SAMPLE_HCA_ABI_H
 #define SAMPLE_HCA_ABI_H

@@ -69,8 +69,13 @@ static int shca_op_remote(struct shca_qp *qp, struct shca_qp *peer, u32 access)
 {
 	const struct shca_send_wqe *wqe = &qp->sq.wqe;
 
-	if (!(peer->attrs.access & access) ||
-	    shca_sgl_remote(&qp->sq.remote, peer, wqe->rdma.rkey,
+	if (memchr_inv(wqe->rdma.reserved, 0, sizeof(wqe->rdma.reserved)))
+		return SHCA_WC_LOC_QP_OP_ERR;
+	/* The QP does not offer the operation at all. */
+	if (!(peer->attrs.access & access))
+		return shca_op_nak(peer, IB_EVENT_QP_REQ_ERR,
+				   SHCA_WC_REM_INV_REQ_ERR);
+	if (shca_sgl_remote(&qp->sq.remote, peer, wqe->rdma.rkey,
 			    wqe->rdma.remote_addr, qp->sq.sgl.length, access))
 		return shca_op_nak(peer, IB_EVENT_QP_ACCESS_ERR,
 				   SHCA_WC_REM_ACCESS_ERR);

@@ -168,6 +168,7 @@ void shca_qp_set_state(struct shca_qp *qp, enum ib_qp_state state)
 		shca_sq_discard(qp);
 		shca_rq_discard(qp);
 		shca_key_unbind_qp(&qp->hca->keys, qp);
+		memset(&qp->attrs, 0, sizeof(qp->attrs));
 		break;
 	case IB_QPS_SQD:
 		if (!qp->sq.started && qp->attrs.sqd_event)
@@ -199,13 +200,20 @@ void shca_qp_remove(struct shca_qp *qp)
 	cancel_delayed_work_sync(&qp->work);
 }
 
+static bool shca_qp_is_down(const struct shca_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	return state == IB_QPS_ERR || state == IB_QPS_RESET;
+}
+
 /**
  * shca_qp_fail() - go to the error state and flush soon
  * @qp: a QP of which sq.lock or rq.lock is held
  */
 void shca_qp_fail(struct shca_qp *qp)
 {
-	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_RESET)
+	if (shca_qp_is_down(qp))
 		return;
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
 	shca_qp_kick(qp);
@@ -217,7 +225,7 @@ void shca_qp_fail(struct shca_qp *qp)
  */
 void shca_qp_fatal(struct shca_qp *qp)
 {
-	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_RESET)
+	if (shca_qp_is_down(qp))
 		return;
 	shca_qp_fail(qp);
 	qp->event(qp, IB_EVENT_QP_FATAL);

@@ -92,7 +92,7 @@ int shca_rq_fill(struct shca_qp *qp, const struct shca_sgl *from)
 	const struct shca_sge *sge = (void *)(rq->raw + SHCA_RECV_WQE_SIZE);
 	enum shca_wc_status own, theirs = SHCA_WC_REM_OP_ERR;
 
-	if (rq->wqe.num_sge > rq->max_sge) {
+	if (rq->wqe.num_sge > rq->max_sge || rq->wqe.reserved) {
 		own = SHCA_WC_LOC_QP_OP_ERR;
 		goto refuse;
 	}
@@ -135,7 +135,7 @@ void shca_rq_flush(struct shca_qp *qp)
 	int n;
 
 	mutex_lock(&qp->rq.lock);
-	if (qp->state != IB_QPS_ERR || !queue->ring.entries)
+	if (READ_ONCE(qp->state) != IB_QPS_ERR || !queue->ring.entries)
 		goto out;
 	WRITE_ONCE(queue->ring.hdr->flags, SHCA_RING_DOORBELL);
 	/*
@@ -169,7 +169,7 @@ int shca_rq_post(struct shca_qp *qp, const void *wqe, size_t length)
 	int ret = -EINVAL;
 
 	mutex_lock(&qp->rq.lock);
-	if (qp->state != IB_QPS_RESET)
+	if (READ_ONCE(qp->state) != IB_QPS_RESET)
 		ret = shca_queue_push(&qp->rq.queue, wqe, length);
 	mutex_unlock(&qp->rq.lock);
 	return ret;

@@ -94,7 +94,7 @@ static void shca_sq_complete(struct shca_qp *qp, const struct shca_op *op,
 	}
 	if (status != SHCA_WC_SUCCESS)
 		shca_qp_fail(qp);
-	else if (qp->state == IB_QPS_SQD && qp->attrs.sqd_event)
+	else if (READ_ONCE(qp->state) == IB_QPS_SQD && qp->attrs.sqd_event)
 		qp->event(qp, IB_EVENT_SQ_DRAINED);
 }
 
@@ -110,7 +110,7 @@ static bool shca_sq_wellformed(const struct shca_sq *sq,
 {
 	const struct shca_send_wqe *wqe = &sq->wqe;
 
-	if (!op || wqe->flags & ~op->send_flags)
+	if (!op || wqe->flags & ~op->send_flags || wqe->reserved)
 		return false;
 	if (!op->has_data)
 		return !wqe->num_sge;
@@ -223,10 +223,11 @@ static void shca_sq_flush(struct shca_qp *qp)
 /* Whether a work request is loaded that may be tried now. */
 static bool shca_sq_ready(struct shca_qp *qp)
 {
+	enum ib_qp_state state = READ_ONCE(qp->state);
 	struct shca_sq *sq = &qp->sq;
 	int n;
 
-	if (qp->state != IB_QPS_RTS && !(qp->state == IB_QPS_SQD && sq->started))
+	if (state != IB_QPS_RTS && !(state == IB_QPS_SQD && sq->started))
 		return false;
 	if (!sq->started) {
 		n = shca_queue_pending(&sq->queue);
@@ -270,7 +271,7 @@ static void shca_sq_run(struct shca_qp *qp, const struct shca_budget *budget)
 		wqes++;
 		cond_resched();
 	}
-	if (qp->state == IB_QPS_ERR)
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		shca_sq_flush(qp);
 	mutex_unlock(&sq->lock);
 }
@@ -290,7 +291,7 @@ int shca_sq_post(struct shca_qp *qp, const void *wqe, size_t length)
 	int ret = -EINVAL;
 
 	mutex_lock(&qp->sq.lock);
-	if (qp->state >= IB_QPS_RTS)
+	if (READ_ONCE(qp->state) >= IB_QPS_RTS)
 		ret = shca_queue_push(&qp->sq.queue, wqe, length);
 	mutex_unlock(&qp->sq.lock);
 	return ret;
