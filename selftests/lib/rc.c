@@ -367,16 +367,16 @@ struct window mw_new(struct ibv_pd *pd)
 	return w;
 }
 
-enum ibv_wc_status mw_bind(struct rc *rc, struct window *w, struct ibv_mr *mr,
-			   void *addr, uint64_t length, unsigned int access)
+int mw_post_bind(struct rc *rc, struct window *w, struct ibv_mr *mr, void *addr,
+		 uint64_t length, unsigned int access)
 {
-	uint32_t rkey = ibv_inc_rkey(w->rkey);
 	struct ibv_send_wr wr = {
 		.wr_id = 0xb1d,
 		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
 		.bind_mw = {
 			.mw = w->mw,
-			.rkey = rkey,
+			.rkey = ibv_inc_rkey(w->rkey),
 			.bind_info = {
 				.mr = mr,
 				.addr = (uintptr_t)addr,
@@ -384,14 +384,28 @@ enum ibv_wc_status mw_bind(struct rc *rc, struct window *w, struct ibv_mr *mr,
 				.mw_access_flags = access,
 			},
 		},
-	};
+	}, *bad;
+
+	return ibv_post_send(rc->qp, &wr, &bad);
+}
+
+enum ibv_wc_status mw_bind(struct rc *rc, struct window *w, struct ibv_mr *mr,
+			   void *addr, uint64_t length, unsigned int access)
+{
 	struct ibv_wc wc;
 
-	/* The key so far is told from the window, which a test may have rebound. */
-	w->mw->rkey = w->rkey;
-	post_send(rc, &wr);
+	MUST_ERR(0, mw_post_bind(rc, w, mr, addr, length, access));
 	wc = cq_next(rc->scq);
 	if (wc.status == IBV_WC_SUCCESS)
-		w->rkey = rkey;
+		w->rkey = ibv_inc_rkey(w->rkey);
 	return wc.status;
+}
+
+enum ibv_wc_status mw_local_inv(struct rc *rc, uint32_t rkey)
+{
+	struct ibv_send_wr wr = { .wr_id = 0x14f, .opcode = IBV_WR_LOCAL_INV,
+				  .invalidate_rkey = rkey };
+
+	post_send(rc, &wr);
+	return cq_next(rc->scq).status;
 }

@@ -155,9 +155,14 @@ struct window {
 };
 
 struct window mw_new(struct ibv_pd *pd);
-/* Posts the bind and returns the status of its completion. */
+/* Posts the bind under the key after the present one; returns what that returns. */
+int mw_post_bind(struct rc *rc, struct window *w, struct ibv_mr *mr, void *addr,
+		 uint64_t length, unsigned int access);
+/* Binds and returns the status of the completion. */
 enum ibv_wc_status mw_bind(struct rc *rc, struct window *w, struct ibv_mr *mr,
 			   void *addr, uint64_t length, unsigned int access);
+/* LOCAL_INV by the window's key; the status of its completion. */
+enum ibv_wc_status mw_local_inv(struct rc *rc, uint32_t rkey);
 
 /* Waits for an asynchronous event, acknowledges it; -1 when none came. */
 int async_wait(struct ibv_context *ctx, unsigned int ms);
