@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>

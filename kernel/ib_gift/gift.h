@@ -92,10 +92,13 @@ int gift_classify(struct mm_struct *mm, unsigned long addr,
  * struct gift_batch - pages taken together
  * @pages: the pages. What a failed pin leaves here means nothing.
  * @kinds: enum ib_gift_page_kind of each
+ * @not_owned: the range goes on with memory that the process probably does not
+ *	own; a guess for gift_take() that costs only time when it is wrong
  */
 struct gift_batch {
 	struct page *pages[GIFT_BATCH];
 	u8 kinds[GIFT_BATCH];
+	bool not_owned;
 };
 
 int gift_take(struct gift_batch *batch, struct mm_struct *mm,

@@ -4,8 +4,10 @@
  * way they were taken. Owns every reference and pin of the module; keeps no
  * record of them.
  */
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 #include "../compat.h"
 #include "gift.h"
@@ -99,9 +101,34 @@ static int pin(struct gift_batch *batch, unsigned long addr, unsigned int nr)
 	return 0;
 }
 
+/*
+ * Pins from the front of a range what is certainly this process's alone, at
+ * the price of a plain pin. Returns how many pages that are; 0 says nothing.
+ *
+ * An anonymous page can only be pinned while no other process maps it, and
+ * without faulting nothing is unshared to make it so. The reverse does not
+ * hold (see gift_kind()), so what stops here is looked at more closely.
+ */
+static unsigned int pin_owned(struct gift_batch *batch, unsigned long addr,
+			      unsigned int nr)
+{
+	int got, own;
+
+	got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | FOLL_NOFAULT,
+				  batch->pages);
+	if (got <= 0)
+		return 0;
+	for (own = 0; own < got; own++)
+		if (!folio_test_anon(page_folio(batch->pages[own])))
+			break;
+	unpin_user_pages(batch->pages + own, got - own);
+	memset(batch->kinds, IB_GIFT_PAGE_PINNED, own);
+	return own;
+}
+
 /**
  * gift_take() - take the pages of a range of the caller's memory
- * @batch: to fill in
+ * @batch: to fill in; all 0 before the first call for a region
  * @mm: the caller's memory, current->mm
  * @addr: user address, a multiple of PAGE_SIZE
  * @nr: number of pages, 1 to GIFT_BATCH
@@ -125,16 +152,27 @@ int gift_take(struct gift_batch *batch, struct mm_struct *mm,
 {
 	int ret, got;
 
+	if (!batch->not_owned) {
+		got = pin_owned(batch, addr, nr);
+		if (got)
+			return got;
+	}
+
 	got = get_user_pages_fast(addr, nr, 0, batch->pages);
 	if (got <= 0)
 		return got ? got : -EFAULT;
 
 	ret = gift_classify(mm, addr, batch->pages, batch->kinds, got);
 	if (ret) {
+		/* Nothing is pinned yet, but this drops all. */
 		memset(batch->kinds, IB_GIFT_PAGE_PINNED, got);
 		drop(batch, got, DROPPED);
 		return ret;
 	}
+
+	/* Memory tends to go on as it ends here. */
+	batch->not_owned = batch->kinds[got - 1] != IB_GIFT_PAGE_PINNED ||
+			   !folio_test_anon(page_folio(batch->pages[got - 1]));
 
 	/* The zero page is never freed, and its count could overflow. */
 	drop(batch, got, DROPPED);

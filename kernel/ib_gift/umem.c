@@ -96,7 +96,7 @@ static int take_all_pages(struct gift_umem *gift)
 	struct gift_batch *batch;
 	int ret = 0;
 
-	batch = kmalloc(sizeof(*batch), GFP_KERNEL);
+	batch = kzalloc(sizeof(*batch), GFP_KERNEL);
 	if (!batch)
 		return -ENOMEM;
 	while (left) {
