@@ -11,6 +11,9 @@
 #include "driver.h"
 
 #define SHCA_PKEY	0xffff
+/* No vendor: an OUI of all ones is nobody's. */
+#define SHCA_VENDOR_ID	0xffffff
+#define SHCA_PART_ID	1
 
 /**
  * shca_port_is_up() - can the netdev carry traffic
@@ -44,6 +47,9 @@ static int shca_query_device(struct ib_device *ibdev,
 
 	memset(attr, 0, sizeof(*attr));
 	addrconf_addr_eui48((u8 *)&attr->sys_image_guid, dev->netdev->dev_addr);
+	attr->vendor_id = SHCA_VENDOR_ID;
+	attr->vendor_part_id = SHCA_PART_ID;
+	attr->hw_ver = SHCA_ABI_VERSION;
 	attr->max_mr_size = ~0ULL;
 	attr->page_size_cap = PAGE_SIZE;
 	attr->max_qp = SHCA_MAX_QP;

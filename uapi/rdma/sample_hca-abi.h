@@ -177,7 +177,7 @@ struct shca_send_wqe {
 			__aligned_u64 addr;
 			__aligned_u64 length;
 			__u32 mr_lkey;
-			__u32 mw_rkey;	/* the window's key so far */
+			__u32 mw_rkey;	/* a key that the window has or had */
 			__u32 new_rkey;	/* its key from now on */
 			__u32 access;	/* enum shca_bind_access */
 		} bind;

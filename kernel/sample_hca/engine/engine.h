@@ -157,7 +157,7 @@ struct shca_want {
  * struct shca_bind - a request to bind a window
  * @pd: protection domain of the QP that binds
  * @qp: that QP
- * @mw_rkey: the window's key so far
+ * @mw_rkey: a key that the window has or had
  * @new_rkey: its key from now on
  * @mr_lkey: region to bind it on
  * @access: enum ib_access_flags for the window

@@ -296,7 +296,9 @@ void shca_key_put(const struct shca_span *span)
  * A pure function of the rules in InfiniBand Architecture 10.6.7 and
  * 11.2.8.12: same PD everywhere; the region allows binding and, for a window
  * that writes, local write; a type 2 window is bound only when it is free and
- * covers at least one byte; the key keeps its index.
+ * covers at least one byte; the key keeps its index. Which window is meant
+ * is the index's matter alone: verbs name it by a handle, and programs differ in
+ * when they store a new key in it.
  * Return: true when it may.
  */
 bool shca_key_may_bind(const struct shca_key *window,
@@ -304,7 +306,6 @@ bool shca_key_may_bind(const struct shca_key *window,
 		       const struct shca_bind *bind)
 {
 	if (window->kind == SHCA_KEY_REGION || window->pd != bind->pd ||
-	    window->key != bind->mw_rkey ||
 	    window->state == SHCA_KEY_DRAINING ||
 	    shca_key_index(bind->new_rkey) != shca_key_index(window->key))
 		return false;
