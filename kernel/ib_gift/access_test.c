@@ -12,16 +12,16 @@ struct access_row {
 	int expected;
 };
 
-#define READ	(IB_ACCESS_GIFT | IB_ACCESS_REMOTE_READ)
+#define GIFT_READ	(IB_ACCESS_GIFT | IB_ACCESS_REMOTE_READ)
 /* Every flag that any kernel knows, GIFT aside. */
 #define OTHERS	(BIT(29) - 1)
 
 static const struct access_row access_rows[] = {
 	{ "GIFT alone, which is local read", IB_ACCESS_GIFT, 0 },
-	{ "GIFT and REMOTE_READ", READ, 0 },
-	{ "GIFT and ZERO_BASED", READ | IB_ZERO_BASED, 0 },
-	{ "GIFT and HUGETLB", READ | IB_ACCESS_HUGETLB, 0 },
-	{ "GIFT and RELAXED_ORDERING", READ | IB_ACCESS_RELAXED_ORDERING, 0 },
+	{ "GIFT and REMOTE_READ", GIFT_READ, 0 },
+	{ "GIFT and ZERO_BASED", GIFT_READ | IB_ZERO_BASED, 0 },
+	{ "GIFT and HUGETLB", GIFT_READ | IB_ACCESS_HUGETLB, 0 },
+	{ "GIFT and RELAXED_ORDERING", GIFT_READ | IB_ACCESS_RELAXED_ORDERING, 0 },
 	{ "GIFT and every other optional flag",
 	  IB_ACCESS_GIFT | IB_ACCESS_OPTIONAL, 0 },
 	{ "GIFT and LOCAL_WRITE", IB_ACCESS_GIFT | IB_ACCESS_LOCAL_WRITE,
@@ -33,9 +33,9 @@ static const struct access_row access_rows[] = {
 	{ "GIFT and MW_BIND", IB_ACCESS_GIFT | IB_ACCESS_MW_BIND, -EINVAL },
 	{ "GIFT and ON_DEMAND", IB_ACCESS_GIFT | IB_ACCESS_ON_DEMAND, -EINVAL },
 	{ "a legal flag beside an illegal one changes nothing",
-	  READ | IB_ACCESS_RELAXED_ORDERING | IB_ACCESS_LOCAL_WRITE, -EINVAL },
+	  GIFT_READ | IB_ACCESS_RELAXED_ORDERING | IB_ACCESS_LOCAL_WRITE, -EINVAL },
 	{ "GIFT and LOCAL_WRITE and REMOTE_WRITE",
-	  READ | IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, -EINVAL },
+	  GIFT_READ | IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, -EINVAL },
 	{ "GIFT and everything", IB_ACCESS_GIFT | OTHERS, -EINVAL },
 	{ "no flag", 0, 0 },
 	{ "LOCAL_WRITE without GIFT", IB_ACCESS_LOCAL_WRITE, 0 },
