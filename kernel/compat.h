@@ -51,6 +51,18 @@ static inline unsigned long compat_untagged_addr(struct mm_struct *mm,
 #endif
 }
 
+/* get_user_pages() without the list of mappings; mmap lock held. */
+static inline long compat_get_user_pages(unsigned long addr, unsigned long nr,
+					 unsigned int flags,
+					 struct page **pages)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return get_user_pages(addr, nr, flags, pages, NULL);
+#else
+	return get_user_pages(addr, nr, flags, pages);
+#endif
+}
+
 /*
  * The last argument of ib_device_ops.create_cq is struct compat_create_cq_arg;
  * a kernel consumer gives none.

@@ -15,6 +15,7 @@
 union gift_arg {
 	struct ib_gift_query query;
 	struct ib_gift_stats stats;
+	struct ib_gift_stale stale;
 };
 
 static long query(union gift_arg *arg)
@@ -48,6 +49,13 @@ static long stats(union gift_arg *arg)
 	return 0;
 }
 
+static long stale(union gift_arg *arg)
+{
+	if (arg->stale.comp_mask)
+		return -EOPNOTSUPP;
+	return gift_stale(current->mm, &arg->stale);
+}
+
 /* By ioctl number; size is that of version 1, which no caller is below. */
 static const struct {
 	long (*func)(union gift_arg *arg);
@@ -55,6 +63,7 @@ static const struct {
 } calls[] = {
 	[_IOC_NR(IB_GIFT_IOC_QUERY)] = { query, sizeof(struct ib_gift_query) },
 	[_IOC_NR(IB_GIFT_IOC_STATS)] = { stats, sizeof(struct ib_gift_stats) },
+	[_IOC_NR(IB_GIFT_IOC_STALE)] = { stale, sizeof(struct ib_gift_stale) },
 };
 
 static long gift_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)

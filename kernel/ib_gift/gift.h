@@ -6,7 +6,9 @@
 #ifndef _GIFT_H
 #define _GIFT_H
 
+#include <linux/kref.h>
 #include <linux/mm_types.h>
+#include <linux/scatterlist.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/types.h>
@@ -34,23 +36,44 @@ struct gift_runs {
 };
 
 /**
+ * struct gift_cursor - a page of a region
+ * @sg: the entry of the scatterlist that it is in
+ * @sg_page: its number in that entry
+ * @run: the run that it is in
+ * @run_page: its number in that run
+ */
+struct gift_cursor {
+	struct scatterlist *sg;
+	unsigned int sg_page;
+	unsigned int run;
+	unsigned int run_page;
+};
+
+/**
  * struct gift_umem - a gift region
  * @umem: what the driver sees; must stay first
+ * @ref: users of the structure. The pages are given back when the driver
+ *	releases the region, whoever still has the structure.
  * @npages: pages charged and taken. The driver may change @umem.iova, from
  *	which ib_umem_num_pages() reckons.
  * @counts: @npages by kind
  * @runs: @npages in order
+ * @marks: pages at regular distances, to find others by number; see index.c
  * @tgid: process that registered it, in the initial PID namespace
  * @comm: its name then
  */
 struct gift_umem {
 	struct ib_umem umem;
+	struct kref ref;
 	unsigned long npages;
 	struct ib_gift_umem_counts counts;
 	struct gift_runs runs;
+	struct gift_cursor *marks;
 	pid_t tgid;
 	char comm[TASK_COMM_LEN];
 };
+
+void gift_put(struct gift_umem *gift);
 
 /* classify.c: what is a page */
 
@@ -117,6 +140,16 @@ enum ib_gift_page_kind gift_run_kind(const struct gift_runs *runs,
 unsigned int gift_run_pages(const struct gift_runs *runs, unsigned int i);
 void gift_runs_free(struct gift_runs *runs);
 
+/* index.c */
+
+int gift_index_build(struct gift_umem *gift);
+void gift_index_free(struct gift_umem *gift);
+void gift_cursor_set(struct gift_cursor *cursor, const struct gift_umem *gift,
+		     unsigned long page);
+struct page *gift_cursor_next(struct gift_cursor *cursor,
+			      const struct gift_umem *gift,
+			      enum ib_gift_page_kind *kind);
+
 /* limits.c */
 
 int gift_charge(struct mm_struct *mm, unsigned long npages);
@@ -126,11 +159,16 @@ void gift_uncharge(struct mm_struct *mm, unsigned long npages);
 
 int gift_region_add(struct gift_umem *gift);
 struct gift_umem *gift_region_remove(struct ib_umem *umem);
+struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index);
 void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats);
 int gift_regions_show(struct seq_file *m, void *unused);
 bool gift_regions_none(void);
 u64 gift_count_regions(void);
 u64 gift_count_pages(enum ib_gift_page_kind kind);
+
+/* stale.c: pages that are not what was registered */
+
+int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query);
 
 /* devices.c */
 

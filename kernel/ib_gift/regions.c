@@ -72,6 +72,32 @@ struct gift_umem *gift_region_remove(struct ib_umem *umem)
 }
 
 /**
+ * gift_region_next() - go through the regions of a process
+ * @mm: its memory
+ * @index: 0 at first; where to go on
+ *
+ * Context: may sleep.
+ * Return: the next, for gift_put(), or NULL. The driver may have released it
+ * by the time it is looked at: its pages must not be touched then, and nobody
+ * can tell.
+ */
+struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index)
+{
+	struct gift_umem *gift;
+
+	mutex_lock(&regions_lock);
+	for (gift = xa_find(&regions, index, ULONG_MAX, XA_PRESENT); gift;
+	     gift = xa_find_after(&regions, index, ULONG_MAX, XA_PRESENT))
+		if (gift->umem.owning_mm == mm)
+			break;
+	if (gift)
+		kref_get(&gift->ref);
+	mutex_unlock(&regions_lock);
+	++*index;
+	return gift;
+}
+
+/**
  * gift_regions_of() - add up the regions of a process
  * @mm: its memory
  * @stats: to fill in

@@ -23,7 +23,7 @@
  * Gives back every page in the scatterlist. The list has the pages in order
  * and merges neighbours, the runs have the kinds in the same order.
  */
-static void release_all_pages(struct gift_umem *gift)
+static void give_back_all(struct gift_umem *gift)
 {
 	unsigned int run = 0, run_left = 0, i;
 	unsigned long since_resched = 0;
@@ -53,8 +53,27 @@ static void release_all_pages(struct gift_umem *gift)
 			}
 		}
 	}
-	sg_free_append_table(&gift->umem.sgt_append);
+}
+
+static void gift_free(struct kref *ref)
+{
+	struct gift_umem *gift = container_of(ref, struct gift_umem, ref);
+
+	gift_index_free(gift);
 	gift_runs_free(&gift->runs);
+	sg_free_append_table(&gift->umem.sgt_append);
+	kfree(gift);
+}
+
+/**
+ * gift_put() - no longer look at a region
+ * @gift: a region that this caller has a reference of
+ *
+ * Context: any process.
+ */
+void gift_put(struct gift_umem *gift)
+{
+	kref_put(&gift->ref, gift_free);
 }
 
 /* Puts a batch of taken pages behind those that the region has. */
@@ -88,7 +107,7 @@ static int append(struct gift_umem *gift, struct gift_batch *batch,
 	return 0;
 }
 
-/* Takes all pages of the region; after an error release_all_pages() is due. */
+/* Takes all pages of the region; after an error give_back_all() is due. */
 static int take_all_pages(struct gift_umem *gift)
 {
 	unsigned long addr = gift->umem.address & PAGE_MASK;
@@ -188,6 +207,7 @@ static struct gift_umem *gift_get(struct ib_device *device, unsigned long addr,
 	gift->npages = npages;
 	gift->tgid = task_tgid_nr(current);
 	get_task_comm(gift->comm, current->group_leader);
+	kref_init(&gift->ref);
 	mmgrab(gift->umem.owning_mm);
 
 	ret = gift_charge(gift->umem.owning_mm, npages);
@@ -202,6 +222,9 @@ static struct gift_umem *gift_get(struct ib_device *device, unsigned long addr,
 			  addr, size, ret);
 		goto err_release;
 	}
+	ret = gift_index_build(gift);
+	if (ret)
+		goto err_release;
 	ret = dma_map(gift, access);
 	if (ret)
 		goto err_release;
@@ -214,11 +237,11 @@ static struct gift_umem *gift_get(struct ib_device *device, unsigned long addr,
 err_unmap:
 	dma_unmap(gift);
 err_release:
-	release_all_pages(gift);
+	give_back_all(gift);
 	gift_uncharge(gift->umem.owning_mm, npages);
 err_free:
 	mmdrop(gift->umem.owning_mm);
-	kfree(gift);
+	gift_put(gift);
 	return ERR_PTR(ret);
 }
 
@@ -272,10 +295,10 @@ void ib_gift_umem_release(struct ib_umem *umem)
 		return;
 	}
 	dma_unmap(gift);
-	release_all_pages(gift);
+	give_back_all(gift);
 	gift_uncharge(gift->umem.owning_mm, gift->npages);
 	mmdrop(gift->umem.owning_mm);
 	trace_umem_release(gift, ktime_get_ns() - start);
-	kfree(gift);
+	gift_put(gift);
 }
 EXPORT_SYMBOL_GPL(ib_gift_umem_release);

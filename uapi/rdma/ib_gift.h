@@ -76,8 +76,28 @@ struct ib_gift_stats {
 	__aligned_u64 pages[8];		/* out: by enum ib_gift_page_kind */
 };
 
+/*
+ * IB_GIFT_IOC_STALE: which pages of the caller's gift regions in a range are
+ * no longer what its page tables map at their addresses, because it wrote to a
+ * held page or mapped something else. What a device reads there may be old. A
+ * page in several regions is stale if it is in one of them. A page that is
+ * swapped out counts as stale, since nothing is faulted in to find out.
+ *
+ * Bit i % 64 of word i / 64 of the bitmap stands for page i of the range, the
+ * first being the one that addr lies in.
+ */
+struct ib_gift_stale {
+	__aligned_u64 comp_mask;	/* in, out */
+	__aligned_u64 addr;		/* in */
+	__aligned_u64 length;		/* in: bytes, at least 1 */
+	__aligned_u64 bitmap;		/* in: address of __u64 words, or 0 */
+	__aligned_u64 registered;	/* out: pages in a gift region */
+	__aligned_u64 stale;		/* out: of those */
+};
+
 #define IB_GIFT_IOC_MAGIC	0xbe
 #define IB_GIFT_IOC_QUERY	_IOWR(IB_GIFT_IOC_MAGIC, 0, struct ib_gift_query)
 #define IB_GIFT_IOC_STATS	_IOWR(IB_GIFT_IOC_MAGIC, 1, struct ib_gift_stats)
+#define IB_GIFT_IOC_STALE	_IOWR(IB_GIFT_IOC_MAGIC, 2, struct ib_gift_stale)
 
 #endif /* IB_GIFT_H */
