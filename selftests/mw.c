@@ -20,7 +20,9 @@ struct stage {
 
 static struct stage stage_new(void)
 {
-	struct stage s = { .p = pair_new(NULL) };
+	/* A failed bind ends the owner's side, and the peer need not wait long. */
+	static const struct qp_param param = { .timeout = 10, .retry_cnt = 2 };
+	struct stage s = { .p = pair_new(&param) };
 
 	s.here = mr_new(s.p.peer->pd, PAGE);
 	s.there = mr_new(s.p.owner->pd, 4 * PAGE);
