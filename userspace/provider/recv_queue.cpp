@@ -22,7 +22,8 @@ int RecvQueue::post_one(std::uint32_t index, const ibv_recv_wr &wr)
 	if (qp_->state == IBV_QPS_RESET) {
 		return EINVAL;
 	}
-	if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > max_sge_) {
+	// A negative number becomes one above every limit.
+	if (static_cast<std::uint32_t>(wr.num_sge) > max_sge_) {
 		return EINVAL;
 	}
 	if (ring_.full(index)) {

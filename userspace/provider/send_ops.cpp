@@ -126,16 +126,15 @@ constexpr auto kSendOps = [] {
 
 } // namespace
 
-const SendOp *find_send_op(ibv_wr_opcode opcode)
+const SendOp *find_send_op(std::uint32_t opcode)
 {
-	auto index = static_cast<std::size_t>(opcode);
-	if (index >= kSendOps.size() || kSendOps[index].fill == nullptr) {
+	if (opcode >= kSendOps.size() || kSendOps[opcode].fill == nullptr) {
 		return nullptr;
 	}
-	return &kSendOps[index];
+	return &kSendOps[opcode];
 }
 
-int build_wqe(ibv_wr_opcode opcode, const SendRequest &request, std::uint64_t device_caps,
+int build_wqe(std::uint32_t opcode, const SendRequest &request, std::uint64_t device_caps,
 	      const SendOp *&op, wire::SendWqe &wqe)
 {
 	unsigned flags = request.flags;

@@ -36,11 +36,12 @@ struct SendOp {
 };
 
 // The row of a verbs opcode, or nullptr for one that this device does not have.
-const SendOp *find_send_op(ibv_wr_opcode opcode);
+// Takes a number: a program may pass what is no value of the enumeration.
+const SendOp *find_send_op(std::uint32_t opcode);
 
 // Everything about a request that can be refused without looking at its data
 // or its queue pair. On 0, op is its row and wqe is complete but for the data.
-int build_wqe(ibv_wr_opcode opcode, const SendRequest &request, std::uint64_t device_caps,
+int build_wqe(std::uint32_t opcode, const SendRequest &request, std::uint64_t device_caps,
 	      const SendOp *&op, wire::SendWqe &wqe);
 
 } // namespace shca

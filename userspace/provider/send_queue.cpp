@@ -29,11 +29,20 @@ Bytes bytes_of(const ibv_sge &sge)
 	return {reinterpret_cast<const void *>(static_cast<std::uintptr_t>(sge.addr)), sge.length};
 }
 
+// Whatever the program put there, not only values of the enumeration.
+std::uint32_t opcode_of(const ibv_send_wr &wr)
+{
+	std::uint32_t opcode = 0;
+	static_assert(sizeof(opcode) == sizeof(wr.opcode));
+	std::memcpy(&opcode, &wr.opcode, sizeof(opcode));
+	return opcode;
+}
+
 SendRequest request_of(const ibv_send_wr &wr)
 {
 	SendRequest request{.wr_id = wr.wr_id, .flags = wr.send_flags, .ex = wr.invalidate_rkey};
 
-	if (wr.opcode == IBV_WR_BIND_MW) {
+	if (opcode_of(wr) == IBV_WR_BIND_MW) {
 		request.mw = wr.bind_mw.mw;
 		request.new_rkey = wr.bind_mw.rkey;
 		request.bind = &wr.bind_mw.bind_info;
@@ -55,7 +64,7 @@ SendQueue::SendQueue(const shca_qp_config &config)
 }
 
 // Checks a request and builds its entry for slot index, without storing it.
-int SendQueue::build(std::uint32_t index, ibv_wr_opcode opcode, const SendRequest &request,
+int SendQueue::build(std::uint32_t index, std::uint32_t opcode, const SendRequest &request,
 		     const SendOp *&op, wire::SendWqe &wqe)
 {
 	if (qp_->state < IBV_QPS_RTS) {
@@ -112,13 +121,14 @@ int SendQueue::put_inline(std::uint32_t index, wire::SendWqe &wqe, std::span<con
 
 int SendQueue::post_one(std::uint32_t index, const ibv_send_wr &wr)
 {
-	if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > max_sge_) {
+	// A negative number becomes one above every limit.
+	if (static_cast<std::uint32_t>(wr.num_sge) > max_sge_) {
 		return EINVAL;
 	}
 	SendRequest request = request_of(wr);
 	const SendOp *op = nullptr;
 	wire::SendWqe wqe;
-	int error = build(index, wr.opcode, request, op, wqe);
+	int error = build(index, opcode_of(wr), request, op, wqe);
 	if (error != 0) {
 		return error;
 	}
@@ -217,7 +227,7 @@ int SendQueue::remember(ibv_mw *mw)
 	return 0;
 }
 
-void SendQueue::add(ibv_wr_opcode opcode, const SendRequest &request)
+void SendQueue::add(std::uint32_t opcode, const SendRequest &request)
 {
 	if (batch_.error != 0) {
 		return;

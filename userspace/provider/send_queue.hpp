@@ -32,7 +32,7 @@ public:
 
 	// ibv_qp_ex. The first error of a batch sticks until complete() returns it.
 	void start();
-	void add(ibv_wr_opcode opcode, const SendRequest &request);
+	void add(std::uint32_t opcode, const SendRequest &request);
 	void set_sges(std::span<const ibv_sge> sges);
 	void set_inline(std::span<const ibv_data_buf> buffers);
 	int complete();
@@ -56,7 +56,7 @@ private:
 		int error;
 	};
 
-	int build(std::uint32_t index, ibv_wr_opcode opcode, const SendRequest &request,
+	int build(std::uint32_t index, std::uint32_t opcode, const SendRequest &request,
 		  const SendOp *&op, wire::SendWqe &wqe);
 	int post_one(std::uint32_t index, const ibv_send_wr &wr);
 	int put_sges(std::uint32_t index, wire::SendWqe &wqe, std::span<const ibv_sge> sges);

@@ -195,6 +195,40 @@ static const struct shca_doorbells doorbells = {
 
 /* Device and port */
 
+/* What the provider does of what the device can do: enum shca_caps. */
+#ifdef SHCA_OLD_PROVIDER
+static const uint64_t provider_caps = ~(uint64_t)SHCA_CAP_SEND_W_INV;
+#else
+static const uint64_t provider_caps = ~(uint64_t)0;
+#endif
+
+/* What an application reads for "a send with invalidate works". */
+static const unsigned int send_w_inv = IBV_DEVICE_MEM_MGT_EXTENSIONS;
+
+/*
+ * Where a patched libibverbs puts that bit as the kernel set it, for the provider
+ * to give back when it does its half. No kernel sets this one.
+ */
+static const unsigned int kernel_send_w_inv = 1 << 16;
+
+static void set_capabilities(const struct context *ctx, struct ibv_device_attr_ex *attr,
+			     size_t attr_size)
+{
+	bool extended = attr_size >= offsetof(struct ibv_device_attr_ex, device_cap_flags_ex) +
+					     sizeof(attr->device_cap_flags_ex);
+
+	if (ctx->caps & SHCA_CAP_SEND_W_INV) {
+		if (attr->orig_attr.device_cap_flags & kernel_send_w_inv)
+			attr->orig_attr.device_cap_flags |= send_w_inv;
+		if (extended && (attr->device_cap_flags_ex & kernel_send_w_inv))
+			attr->device_cap_flags_ex |= send_w_inv;
+	}
+#ifdef IBV_DEVICE_GIFT
+	if (extended && (ctx->caps & SHCA_CAP_GIFT))
+		attr->device_cap_flags_ex |= IBV_DEVICE_GIFT;
+#endif
+}
+
 static int query_device(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr, size_t attr_size)
 {
@@ -210,6 +244,7 @@ static int query_device(struct ibv_context *ibctx, const struct ibv_query_device
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
 		 (unsigned int)(version >> 32) & 0xffff, (unsigned int)(version >> 16) & 0xffff,
 		 (unsigned int)version & 0xffff);
+	set_capabilities(to_context(ibctx), attr, attr_size);
 	return 0;
 }
 
@@ -270,6 +305,16 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 		return NULL;
 	}
 	return &vmr->ibv_mr;
+}
+
+static int rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		    int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd = {};
+
+	return ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length, (uintptr_t)addr, access, pd,
+				&cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
 static int dereg_mr(struct verbs_mr *vmr)
@@ -573,6 +618,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_qp = query_qp,
 	.reg_mr = reg_mr,
 	.req_notify_cq = ibv_cmd_req_notify_cq,
+	.rereg_mr = rereg_mr,
 };
 
 static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)
@@ -591,7 +637,7 @@ static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd,
 		free(ctx);
 		return NULL;
 	}
-	ctx->caps = resp.driver.caps;
+	ctx->caps = resp.driver.caps & provider_caps;
 	verbs_set_ops(&ctx->verbs, &context_ops);
 	return &ctx->verbs;
 }
