@@ -10,6 +10,7 @@
 #include "core.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -153,8 +154,8 @@ public:
 	RingMemory rq;
 	ibv_send_wr *bad_send = nullptr;
 	ibv_recv_wr *bad_recv = nullptr;
-	int send_doorbells = 0;
-	int recv_doorbells = 0;
+	std::atomic<int> send_doorbells = 0; // posters may be threads
+	std::atomic<int> recv_doorbells = 0;
 	int doorbell_error = 0;
 	std::function<void()> on_doorbell = [] {};
 
@@ -172,7 +173,7 @@ private:
 		auto *bytes = reinterpret_cast<std::uint8_t *>(qp) - offsetof(Object, ex);
 		return *reinterpret_cast<Object *>(bytes)->self;
 	}
-	static int ring(ibv_qp *qp, int TestQp::*counter)
+	static int ring(ibv_qp *qp, std::atomic<int> TestQp::*counter)
 	{
 		TestQp &test = from(qp);
 		++(test.*counter);
@@ -224,10 +225,12 @@ private:
 	Object object_{};
 };
 
-inline ibv_send_wr send_wr(ibv_wr_opcode opcode, std::uint64_t wr_id = 1)
+// The opcode may be one that the verbs do not name, as a C program can pass.
+inline ibv_send_wr send_wr(std::uint32_t opcode, std::uint64_t wr_id = 1)
 {
 	ibv_send_wr wr{};
-	wr.opcode = opcode;
+	static_assert(sizeof(wr.opcode) == sizeof(opcode));
+	std::memcpy(&wr.opcode, &opcode, sizeof(opcode));
 	wr.wr_id = wr_id;
 	return wr;
 }

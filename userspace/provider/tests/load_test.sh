@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# load_test.sh BUILD_DIR: loads the provider into the distribution's libibverbs
-# without a kernel device and prints TAP. Owns a made-up sysfs, /dev and
+# load_test.sh [BUILD_DIR]: loads the provider into the distribution's libibverbs
+# without a kernel device and prints TAP. BUILD_DIR is build/userspace. Owns a made-up sysfs, /dev and
 # /etc/libibverbs.d, all in a mount namespace of its own. Never touches the host's
 # files and never loads a module.
 
 set -u
-build=$(cd "${1:?usage: load_test.sh BUILD_DIR}" && pwd -P) || exit 1
 self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
-abi_header=$(dirname "$self")/../../../uapi/rdma/sample_hca-abi.h
+root=$(cd "$(dirname "$self")/../../.." && pwd -P)
+build=$(cd "${1-$root/build/userspace}" && pwd -P) || exit 1
+abi_header=$root/uapi/rdma/sample_hca-abi.h
 plan=15
 
 host_state() { ls -la --time-style=full-iso /dev/infiniband /etc/libibverbs.d 2>&1; }
@@ -96,7 +97,7 @@ newer=$((version + 1))
 
 device shca0 "$version" sample_hca
 probe
-check "$(same "$(cat "$work/out")" done)" "without the provider nobody claims the device"
+check "$(same "$(cat "$work/out")" "done")" "without the provider nobody claims the device"
 
 probe "$plugin"
 check "$(says out '^device shca0$')" "the provider claims a device whose hca_type is sample_hca"

@@ -218,7 +218,6 @@ TEST(QpEx, InlineDataOfEveryLengthUpToTheLimitIsCopied)
 	for (std::size_t length = 0; length <= data.size(); ++length) {
 		TestQp qp(options());
 		ibv_wr_start(qp.ex());
-		qp.ex()->wr_flags = IBV_SEND_INLINE; // says nothing here, and is let pass
 		ibv_wr_rdma_write(qp.ex(), 1, 2);
 		ibv_wr_set_inline_data(qp.ex(), data.data(), length);
 		ASSERT_EQ(ibv_wr_complete(qp.ex()), 0) << length;
@@ -226,6 +225,20 @@ TEST(QpEx, InlineDataOfEveryLengthUpToTheLimitIsCopied)
 		EXPECT_EQ(qp.sq.read<std::uint32_t>(0, 20), length);
 		EXPECT_EQ(std::memcmp(qp.sq.entry(0) + 64, data.data(), length), 0) << length;
 	}
+}
+
+TEST(QpEx, AnInlineFlagLeftOverFromElsewhereIsLetPass)
+{
+	TestQp qp(options());
+	ibv_wr_start(qp.ex());
+	qp.ex()->wr_flags = IBV_SEND_INLINE;
+	ibv_wr_rdma_read(qp.ex(), 1, 2);
+	ibv_wr_set_sge(qp.ex(), 3, 4, 5);
+	ibv_wr_local_inv(qp.ex(), 6);
+	ASSERT_EQ(ibv_wr_complete(qp.ex()), 0);
+	EXPECT_EQ(qp.sq.read<std::uint32_t>(0, 12), 0U) << "flags of the read";
+	EXPECT_EQ(qp.sq.read<std::uint32_t>(0, 16), 1U) << "its num_sge";
+	EXPECT_EQ(qp.sq.read<std::uint32_t>(1, 12), 0U) << "flags of the invalidate";
 }
 
 TEST(QpEx, AnInlineListIsPutEndToEnd)

@@ -74,7 +74,7 @@ ibv_send_wr full_wr(const Layout &layout, std::array<ibv_sge, 2> &sges)
 	wr.wr.rdma.rkey = kRkey;
 	if (layout.has_data) {
 		wr.sg_list = sges.data();
-		wr.num_sge = sges.size();
+		wr.num_sge = static_cast<int>(sges.size());
 	}
 	return wr;
 }
@@ -213,9 +213,10 @@ INSTANTIATE_TEST_SUITE_P(Verbs, EveryOperation, testing::ValuesIn(kLayouts),
 
 TEST(UnknownOpcode, IsRefused)
 {
-	for (int opcode : {5, 6, 10, 11, 12, 13, 14, 15, 16, 255, -1, 0x7fffffff}) {
+	for (std::uint32_t opcode :
+	     {5U, 6U, 10U, 11U, 12U, 13U, 14U, 15U, 16U, 255U, 0x7fffffffU, 0xffffffffU}) {
 		TestQp qp;
-		ibv_send_wr wr = send_wr(static_cast<ibv_wr_opcode>(opcode));
+		ibv_send_wr wr = send_wr(opcode);
 		EXPECT_EQ(qp.send(&wr), EINVAL) << opcode;
 		EXPECT_EQ(qp.bad_send, &wr) << opcode;
 		EXPECT_EQ(qp.sq.header().producer, 0U) << opcode;
