@@ -197,9 +197,9 @@ static const struct shca_doorbells doorbells = {
 
 /* What the provider does of what the device can do: enum shca_caps. */
 #ifdef SHCA_OLD_PROVIDER
-static const uint64_t provider_caps = ~(uint64_t)SHCA_CAP_SEND_W_INV;
+static const uint64_t provider_caps = SHCA_CAP_GIFT;
 #else
-static const uint64_t provider_caps = ~(uint64_t)0;
+static const uint64_t provider_caps = SHCA_CAP_GIFT | SHCA_CAP_SEND_W_INV;
 #endif
 
 /* What an application reads for "a send with invalidate works". */
