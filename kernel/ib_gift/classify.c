@@ -85,8 +85,8 @@ static enum gift_mapping mapping_of(struct vm_area_struct *vma)
 }
 
 /* The second look, at pages that only their mapping tells about. */
-static int classify_by_mapping(struct mm_struct *mm, unsigned long addr,
-			       struct page **pages, u8 *kinds, unsigned int nr,
+static int classify_by_mapping(struct gift_batch *batch, struct mm_struct *mm,
+			       unsigned long addr, unsigned int nr,
 			       unsigned int first)
 {
 	struct vm_area_struct *vma = NULL;
@@ -97,7 +97,7 @@ static int classify_by_mapping(struct mm_struct *mm, unsigned long addr,
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	for (i = first; i < nr; i++) {
-		page_facts(pages[i], &facts);
+		page_facts(batch->pages[i], &facts);
 		if (facts.anon)
 			continue;
 		at = compat_untagged_addr(mm, addr) + i * PAGE_SIZE;
@@ -105,7 +105,9 @@ static int classify_by_mapping(struct mm_struct *mm, unsigned long addr,
 			vma = find_vma(mm, at);
 		if (vma && at >= vma->vm_start)
 			facts.mapping = mapping_of(vma);
-		kinds[i] = gift_kind(&facts);
+		batch->kinds[i] = gift_kind(&facts);
+		if (facts.hugetlb && facts.mapping == GIFT_MAPPING_PRIVATE_FILE)
+			batch->pin_flags = COMPAT_UMEM_READ_PIN;
 	}
 	mmap_read_unlock(mm);
 	return 0;
@@ -113,30 +115,35 @@ static int classify_by_mapping(struct mm_struct *mm, unsigned long addr,
 
 /**
  * gift_classify() - how pages are to be taken
+ * @batch: its @pages, in order of address, each with a reference of the
+ *	caller's; @kinds and @pin_flags are filled in
  * @mm: the memory that they are mapped in
  * @addr: user address of the first, a multiple of PAGE_SIZE
- * @pages: the pages, in order of address, each with a reference of the caller's
- * @kinds: to fill in, enum ib_gift_page_kind of each
  * @nr: number of pages
+ *
+ * FOLL_LONGTERM suffices to pin, except for what is in the page cache of a
+ * hugetlb file and mapped privately: a pin that breaks the copy-on-write, as
+ * ib_umem_get()'s does, must be asked for where it does not do so by itself.
  *
  * Context: may sleep; takes the mmap lock of @mm for reading, and only when
  * some page is not anonymous.
  * Return: 0, or -EINTR after a fatal signal.
  */
-int gift_classify(struct mm_struct *mm, unsigned long addr,
-		  struct page **pages, u8 *kinds, unsigned int nr)
+int gift_classify(struct gift_batch *batch, struct mm_struct *mm,
+		  unsigned long addr, unsigned int nr)
 {
 	unsigned int first = nr;
 	struct gift_page_facts facts;
 	unsigned int i;
 
+	batch->pin_flags = FOLL_LONGTERM;
 	for (i = 0; i < nr; i++) {
-		page_facts(pages[i], &facts);
-		kinds[i] = gift_kind(&facts);
-		if (!facts.anon && !facts.hugetlb && !facts.device)
+		page_facts(batch->pages[i], &facts);
+		batch->kinds[i] = gift_kind(&facts);
+		if (!facts.anon && !facts.device)
 			first = min(first, i);
 	}
 	if (first == nr)
 		return 0;
-	return classify_by_mapping(mm, addr, pages, kinds, nr, first);
+	return classify_by_mapping(batch, mm, addr, nr, first);
 }

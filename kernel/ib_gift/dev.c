@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -77,6 +78,7 @@ static long gift_ioctl(struct file *file, unsigned int cmd, unsigned long uarg)
 	if (_IOC_TYPE(cmd) != IB_GIFT_IOC_MAGIC || nr >= ARRAY_SIZE(calls) ||
 	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
 		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(calls));
 	if (size < calls[nr].size)
 		return -EINVAL;
 	ret = copy_struct_from_user(&arg, calls[nr].size, user, size);

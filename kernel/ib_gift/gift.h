@@ -106,23 +106,26 @@ struct gift_page_facts {
 };
 
 enum ib_gift_page_kind gift_kind(const struct gift_page_facts *facts);
-int gift_classify(struct mm_struct *mm, unsigned long addr,
-		  struct page **pages, u8 *kinds, unsigned int nr);
-
-/* take.c: takes pages and gives them back */
 
 /**
  * struct gift_batch - pages taken together
  * @pages: the pages. What a failed pin leaves here means nothing.
  * @kinds: enum ib_gift_page_kind of each
+ * @pin_flags: FOLL_xxx for those to be pinned
  * @not_owned: the range goes on with memory that the process probably does not
  *	own; a guess for gift_take() that costs only time when it is wrong
  */
 struct gift_batch {
 	struct page *pages[GIFT_BATCH];
 	u8 kinds[GIFT_BATCH];
+	unsigned int pin_flags;
 	bool not_owned;
 };
+
+int gift_classify(struct gift_batch *batch, struct mm_struct *mm,
+		  unsigned long addr, unsigned int nr);
+
+/* take.c: takes pages and gives them back */
 
 int gift_take(struct gift_batch *batch, struct mm_struct *mm,
 	      unsigned long addr, unsigned int nr);

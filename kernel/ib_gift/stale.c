@@ -184,7 +184,7 @@ int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query)
 
 	if (!query->length ||
 	    check_add_overflow(query->addr, query->length - 1, &last) ||
-	    last > ULONG_MAX)
+	    last >= TASK_SIZE)
 		return -EINVAL;
 	first = query->addr >> PAGE_SHIFT;
 	end = (last >> PAGE_SHIFT) + 1;
@@ -201,6 +201,10 @@ int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query)
 	query->registered = 0;
 	query->stale = 0;
 	for (; first < end; first += chunk->nr) {
+		cond_resched();
+		ret = -EINTR;
+		if (fatal_signal_pending(current))
+			goto out;
 		chunk->first = first;
 		chunk->nr = min(end - first, CHUNK);
 		ret = compare_chunk(mm, chunk);

@@ -75,8 +75,8 @@ static int pin_range(unsigned long addr, struct page **pages, unsigned int nr,
 /*
  * Pins the pages of a batch that are to be pinned, all or nothing.
  *
- * Without FOLL_WRITE: the page must not be made dirty, and a mapping may be
- * read-only. A pin makes sure that an anonymous page is this process's alone;
+ * As a rule without FOLL_WRITE: the page must not be made dirty, and a mapping
+ * may be read-only. A pin makes sure that an anonymous page is this process's alone;
  * while it is pinned the page stays so, through fork and swap, and a write
  * fault of the owner reuses it. Pages of shared mappings are written in place.
  */
@@ -92,7 +92,7 @@ static int pin(struct gift_batch *batch, unsigned long addr, unsigned int nr)
 		while (end < nr && batch->kinds[end] == IB_GIFT_PAGE_PINNED)
 			end++;
 		ret = pin_range(addr + i * PAGE_SIZE, batch->pages + i, end - i,
-				FOLL_LONGTERM);
+				batch->pin_flags);
 		if (ret) {
 			unpin(batch, i);
 			return ret;
@@ -162,7 +162,7 @@ int gift_take(struct gift_batch *batch, struct mm_struct *mm,
 	if (got <= 0)
 		return got ? got : -EFAULT;
 
-	ret = gift_classify(mm, addr, batch->pages, batch->kinds, got);
+	ret = gift_classify(batch, mm, addr, got);
 	if (ret) {
 		/* Nothing is pinned yet, but this drops all. */
 		memset(batch->kinds, IB_GIFT_PAGE_PINNED, got);
