@@ -563,11 +563,23 @@ static int query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask
 	return ibv_cmd_query_qp(ibqp, attr, attr_mask, init_attr, &cmd, sizeof(cmd));
 }
 
+/* The kernel completes nothing more for this queue pair. */
+static void forget_completions(struct ibv_qp *ibqp)
+{
+	shca_core_cq_forget(ibqp->send_cq, ibqp->qp_num);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		shca_core_cq_forget(ibqp->recv_cq, ibqp->qp_num);
+}
+
 static int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct ibv_modify_qp cmd = {};
+	int ret;
 
-	return ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	ret = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (!ret && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		forget_completions(ibqp);
+	return ret;
 }
 
 static int destroy_qp(struct ibv_qp *ibqp)
@@ -578,6 +590,7 @@ static int destroy_qp(struct ibv_qp *ibqp)
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret)
 		return ret;
+	forget_completions(ibqp);
 	shca_core_qp_destroy(qp->link.core);
 	unmap_ring(&qp->sq);
 	unmap_ring(&qp->rq);
@@ -665,10 +678,19 @@ static void uninit_device(struct verbs_device *device)
 	free(device);
 }
 
+/*
+ * Empty and yet there: libibverbs walks the table of every provider when a device
+ * of a driver that it knows is around.
+ */
+static const struct verbs_match_ent match_table[] = {
+	{},
+};
+
 static const struct verbs_device_ops device_ops = {
 	.name = "sample_hca",
 	.match_min_abi_version = SHCA_ABI_VERSION,
 	.match_max_abi_version = SHCA_ABI_VERSION,
+	.match_table = match_table,
 	.match_device = match_device,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,

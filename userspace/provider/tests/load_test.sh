@@ -11,7 +11,7 @@ self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
 root=$(cd "$(dirname "$self")/../../.." && pwd -P)
 build=$(cd "${1-$root/build/userspace}" && pwd -P) || exit 1
 abi_header=$root/uapi/rdma/sample_hca-abi.h
-plan=15
+plan=16
 
 host_state() { ls -la --time-style=full-iso /dev/infiniband /etc/libibverbs.d 2>&1; }
 
@@ -140,6 +140,10 @@ plugin_dir=$(cd "$work/root" 2>/dev/null && find . -name 'libsample_hca-rdmav*.s
 mount --bind "$work/root/etc/libibverbs.d" /etc/libibverbs.d
 probe LD_LIBRARY_PATH="$work/root/$plugin_dir"
 check "$(says out '^device shca0$')" "the installed provider is found by its .driver file"
+
+"$build/register-probe" "$(echo "$build"/libsample_hca-rdmav*.so)" >"$work/out" 2>"$work/err"
+check "$(same "$(tail -n 1 "$work/out")" "table ends")" \
+	"the provider has a match table for libibverbs to walk"
 
 nm -D --defined-only "$build/libsample_hca.so.1" >"$work/out" 2>"$work/err"
 check "$(same "$(awk '$2 == "T" { print $3 }' "$work/out")" shca_query_caps@@SHCA_1.0)" \
