@@ -54,6 +54,30 @@ struct shca_cq {
 		return 0;
 	}
 
+	// Moves what is kept up to the newer end, then gives up the slots before it.
+	// Those between the two indexes are the consumer's to write.
+	void forget(std::uint32_t qp_num)
+	{
+		const std::uint32_t first = ring.next();
+		std::uint32_t end = first;
+		while (ring.at(end) == shca::ConsumerRing::Fill::some) {
+			++end;
+		}
+		std::uint32_t kept = end;
+		for (std::uint32_t index = end; index != first;) {
+			--index;
+			shca::wire::Cqe cqe;
+			std::memcpy(&cqe, ring.slot(index), sizeof(cqe));
+			if (cqe.qp_num != qp_num) {
+				--kept;
+				std::memcpy(ring.slot(kept), &cqe, sizeof(cqe));
+			}
+		}
+		if (kept != first) {
+			ring.retire(kept);
+		}
+	}
+
 	shca::ConsumerRing ring;
 	shca::SpinLock spin;
 	const bool single_threaded;
@@ -205,6 +229,13 @@ int shca_core_poll_cq(ibv_cq *cq, int num_entries, ibv_wc *wc)
 		return found;
 	}
 	return error == EIO ? -EIO : 0;
+}
+
+void shca_core_cq_forget(ibv_cq *cq, uint32_t qp_num)
+{
+	shca_cq &core = shca::core_of(cq);
+	std::lock_guard guard(core);
+	core.forget(qp_num);
 }
 
 int shca_core_check_wc_flags(uint64_t wc_flags)

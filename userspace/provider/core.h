@@ -88,6 +88,13 @@ void shca_core_cq_destroy(struct shca_cq *cq);
 
 int shca_core_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 
+/*
+ * Takes the completions of a queue pair that is no more, or starts again from
+ * RESET, out of the queue: nobody expects them, and its number may come back. Not
+ * between ibv_start_poll() and ibv_end_poll() of the same thread.
+ */
+void shca_core_cq_forget(struct ibv_cq *cq, uint32_t qp_num);
+
 /* ibv_cq_ex. check_wc_flags() is asked before the queue exists: 0 or EOPNOTSUPP. */
 int shca_core_check_wc_flags(uint64_t wc_flags);
 void shca_core_set_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags);

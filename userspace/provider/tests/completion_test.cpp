@@ -231,5 +231,64 @@ TEST(PollCq, TheProvidersOwnIndexDoesNotFollowTheRingHeader)
 	EXPECT_EQ(wc[0].wr_id, 1U);
 }
 
+shca_cqe cqe_of(std::uint32_t qp_num, std::uint64_t wr_id)
+{
+	shca_cqe entry = cqe(wr_id);
+	entry.qp_num = qp_num;
+	return entry;
+}
+
+TEST(CqForget, TakesOutOneQueuePairsCompletionsAndKeepsTheOrderOfTheOthers)
+{
+	// Every pattern of ours and theirs in a full ring, across the overflow.
+	for (unsigned pattern = 0; pattern < 256; ++pattern) {
+		TestCq cq(8, 0xfffffffc);
+		std::vector<std::uint64_t> expected;
+		for (unsigned i = 0; i < 8; ++i) {
+			const bool theirs = (pattern >> i & 1) != 0;
+			cq.complete(cqe_of(theirs ? 2 : 1, i));
+			if (theirs) {
+				expected.push_back(i);
+			}
+		}
+		shca_core_cq_forget(cq.cq(), 1);
+		EXPECT_EQ(cq.ring.header().consumer,
+			  4U - static_cast<std::uint32_t>(expected.size()))
+			<< pattern;
+		ibv_wc wc[9];
+		ASSERT_EQ(cq.poll(9, wc), static_cast<int>(expected.size())) << pattern;
+		for (std::size_t i = 0; i < expected.size(); ++i) {
+			EXPECT_EQ(wc[i].wr_id, expected[i]) << pattern;
+			EXPECT_EQ(wc[i].qp_num, 2U) << pattern;
+		}
+	}
+}
+
+TEST(CqForget, TheQueueGoesOnAfterwards)
+{
+	TestCq cq(4);
+	cq.complete(cqe_of(1, 1));
+	cq.complete(cqe_of(2, 2));
+	ibv_wc wc[4];
+	ASSERT_EQ(cq.poll(1, wc), 1);
+	cq.complete(cqe_of(1, 3));
+	shca_core_cq_forget(cq.cq(), 1);
+	cq.complete(cqe_of(1, 4));
+	ASSERT_EQ(cq.poll(4, wc), 2);
+	EXPECT_EQ(wc[0].wr_id, 2U);
+	EXPECT_EQ(wc[1].wr_id, 4U) << "of a new queue pair with the same number";
+}
+
+TEST(CqForget, AnEmptyOrLyingRingIsLeftAlone)
+{
+	TestCq cq(4);
+	shca_core_cq_forget(cq.cq(), 1);
+	EXPECT_EQ(cq.ring.header().consumer, 0U);
+	cq.ring.header().producer = 5;
+	shca_core_cq_forget(cq.cq(), 1);
+	EXPECT_EQ(cq.ring.header().consumer, 0U);
+	EXPECT_EQ(cq.ring.slot(0)[0], kGarbage);
+}
+
 } // namespace
 } // namespace shca_test
