@@ -28,6 +28,24 @@ static void refused_with(const struct test_case *c)
 	MUST_ERR(0, ibv_dereg_mr(mr_reg(pd, m.p, m.length, GIFT_READ)));
 }
 
+/* That the device has no on-demand paging is said before the driver is asked. */
+static void refused_on_demand(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_untouched, MIB);
+	struct ibv_pd *pd = ibv_alloc_pd(dev_open()->ctx);
+	int stock;
+
+	MUST(!ibv_reg_mr(pd, m.p, m.length,
+			 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ));
+	/* EINVAL in Linux 6.1, EOPNOTSUPP in 6.12. */
+	stock = errno;
+	CHECK(stock == EINVAL || stock == EOPNOTSUPP);
+	CHECK_NULL_ERRNO(stock, ibv_reg_mr(pd, m.p, m.length,
+					   GIFT_READ | IBV_ACCESS_ON_DEMAND));
+	CHECK_EQ(0, gift_stats().regions);
+	CHECK_EQ(0, pinned_vm(0));
+}
+
 /* What a read-only region answers a gift region answers, and stays as it is. */
 enum target { RECEIVE, READ_INTO, REMOTE_WRITE, WRITE_IMM, BIND, TARGETS };
 
@@ -165,7 +183,7 @@ static const struct test_case cases[] = {
 	REFUSED(REMOTE_WRITE),
 	REFUSED(REMOTE_ATOMIC),
 	REFUSED(MW_BIND),
-	REFUSED(ON_DEMAND),
+	{ "GIFT with ON_DEMAND is refused as ON_DEMAND alone is", refused_on_demand },
 	{ "a receive into a gift region fails as into a read-only region",
 	  never_written, NULL, RECEIVE },
 	{ "an RDMA READ into a gift region fails as into a read-only region",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -276,15 +277,21 @@ static void peer_of_gone(const struct test_case *c)
 	link_drop(&link);
 }
 
+struct sleep {
+	struct link link;
+	int sock;
+};
+
 static void sleeper(void *arg)
 {
 	struct ibv_async_event event;
-	const struct link *link = arg;
-	struct dev *dev = dev_open_name(link->name);
+	const struct sleep *s = arg;
+	struct dev *dev = dev_open_name(s->link.name);
 	int flags = fcntl(dev->ctx->async_fd, F_GETFL);
 
 	MUST(!fcntl(dev->ctx->async_fd, F_SETFL, flags & ~O_NONBLOCK));
 	MUST(mr_new(ibv_alloc_pd(dev->ctx), PAGE));
+	sock_meet(s->sock);
 	/* Asleep until there is an event, or for ever. */
 	MUST_ERR(0, ibv_get_async_event(dev->ctx, &event));
 	CHECK_EQ(IBV_EVENT_DEVICE_FATAL, event.event_type);
@@ -293,17 +300,20 @@ static void sleeper(void *arg)
 
 static void wakes_sleeper(const struct test_case *c)
 {
-	struct link link;
+	struct sleep s;
+	int sock[2];
 	pid_t pid;
 
 	link_need();
-	link = link_new(0);
-	pid = test_fork(sleeper, &link);
-	test_sleep_ms(500);
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	s = (struct sleep){ link_new(0), sock[1] };
+	pid = test_fork(sleeper, &s);
+	sock_meet(sock[0]);
+	test_sleep_ms(200);
 	CHECK_EQ(0, waitpid(pid, NULL, WNOHANG));
-	CHECK_EQ(0, rdma_link_delete(link.name));
+	CHECK_EQ(0, rdma_link_delete(s.link.name));
 	test_join(pid);
-	link_drop(&link);
+	link_drop(&s.link);
 }
 
 static void port_follows_netdev(const struct test_case *c)

@@ -114,22 +114,24 @@ static bool find_gid(struct dev *d)
 struct dev *dev_open_name(const char *name)
 {
 	struct dev *d = calloc(1, sizeof(*d));
-	struct ibv_device **list;
+	struct ibv_device **list, *found = NULL;
 	int flags;
 
 	MUST(d);
 	list = ibv_get_device_list(NULL);
 	MUST(list);
-	for (int i = 0; list[i] && !d->ctx; i++)
+	for (int i = 0; list[i] && !found; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), name))
-			d->ctx = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	if (!d->ctx) {
+			found = list[i];
+	if (!found) {
 		test_fail(__FILE__, __LINE__,
-			  "ibv_open_device(%s): expected a context, got none (is its provider installed?)",
+			  "ibv_get_device_list: expected %s in it, got a list without (is its provider installed?)",
 			  name);
 		test_exit();
 	}
+	d->ctx = ibv_open_device(found);
+	MUST(d->ctx);
+	ibv_free_device_list(list);
 	MUST_ERR(0, ibv_query_device(d->ctx, &d->attr));
 	MUST(find_gid(d));
 	flags = fcntl(d->ctx->async_fd, F_GETFL);
