@@ -10,11 +10,12 @@ V ?=
 export KERNEL V
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check modules userspace selftests vm lint clean distclean
+.PHONY: help setup demo check check-debug modules userspace selftests vm lint \
+	debug-kernel clean distclean
 
 help: ## this list
-	@echo 'make TARGET [KERNEL=6.1|6.12|folder] [V=1]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@echo 'make TARGET [KERNEL=6.1|6.12|debug|folder] [V=1]'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup
@@ -24,6 +25,9 @@ demo: ## show what registration costs and what send with invalidate does, in a V
 
 check: ## build with warnings as errors and run every test; the last line is the total
 	@scripts/steps check
+
+check-debug: ## the selftests and KUnit on a kernel with every checker on
+	@scripts/steps check-debug
 
 modules: ## ib_gift.ko and sample_hca.ko for KERNEL, in build/modules/KERNEL
 	@scripts/steps modules
@@ -40,8 +44,12 @@ vm: ## a shell in the VM with everything loaded
 lint: ## shellcheck, checkpatch, clang-format, sparse
 	@scripts/steps lint
 
+debug-kernel: ## build that kernel (about 15 minutes), in build/kernel/debug
+	@scripts/steps debug-kernel
+
 clean: ## remove what was built; downloads stay
-	@rm -rf build/modules build/userspace build/selftests build/check build/lint \
+	@rm -rf build/modules build/userspace build/selftests build/check build/check-debug \
+		build/detector build/fuzz build/lint build/userspace-sanitized \
 		build/log build/results build/vm
 
 distclean: ## remove build/ with the downloads
