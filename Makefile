@@ -11,11 +11,11 @@ export KERNEL V
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check check-debug modules userspace selftests vm lint \
-	debug-kernel clean distclean
+	debug-kernel rdma-core check-rdma-core clean distclean
 
 help: ## this list
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug|folder] [V=1]'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 19
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup
@@ -44,12 +44,19 @@ vm: ## a shell in the VM with everything loaded
 lint: ## shellcheck, checkpatch, clang-format, sparse
 	@scripts/steps lint
 
+rdma-core: ## the patched rdma-core, in build/rdma-core-series
+	@scripts/steps rdma-core
+
+check-rdma-core: ## its tests in the VM: the gate, GIFT, Python tests
+	@scripts/steps check-rdma-core
+
 debug-kernel: ## build that kernel (about 15 minutes), in build/kernel/debug
 	@scripts/steps debug-kernel
 
 clean: ## remove what was built; downloads stay
 	@rm -rf build/modules build/userspace build/selftests build/check build/check-debug \
 		build/detector build/fuzz build/lint build/userspace-sanitized \
+		build/check-rdma-core build/rdma-core-series \
 		build/log build/results build/vm
 
 distclean: ## remove build/ with the downloads
