@@ -37,28 +37,29 @@ static struct gift_device *find(struct ib_device *device)
  * @device: registered with ib_register_device()
  *
  * For a driver all of whose user memory regions come from ib_gift_umem_get().
+ * Saying it again changes nothing, so this can be called from
+ * ib_device_ops.enable_driver, which ib_core also calls after it has moved a
+ * device to another network namespace.
  *
  * Context: may sleep.
- * Return: 0, -EEXIST or -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int ib_gift_register_device(struct ib_device *device)
 {
 	struct gift_device *entry;
-	int ret = 0;
 
 	entry = kmalloc(sizeof(*entry), GFP_KERNEL);
 	if (!entry)
 		return -ENOMEM;
 	entry->device = device;
 	mutex_lock(&devices_lock);
-	if (find(device))
-		ret = -EEXIST;
-	else
+	if (!find(device)) {
 		list_add_tail(&entry->node, &devices);
+		entry = NULL;
+	}
 	mutex_unlock(&devices_lock);
-	if (ret)
-		kfree(entry);
-	return ret;
+	kfree(entry);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(ib_gift_register_device);
 
