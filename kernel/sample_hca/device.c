@@ -50,7 +50,7 @@ static int shca_query_device(struct ib_device *ibdev,
 	attr->vendor_id = SHCA_VENDOR_ID;
 	attr->vendor_part_id = SHCA_PART_ID;
 	attr->hw_ver = SHCA_ABI_VERSION;
-	attr->max_mr_size = ~0ULL;
+	attr->max_mr_size = SHCA_MAX_MR_SIZE;
 	attr->page_size_cap = PAGE_SIZE;
 	attr->max_qp = SHCA_MAX_QP;
 	attr->max_qp_wr = SHCA_MAX_QP_WR;

@@ -17,6 +17,8 @@
 #include "engine/engine.h"
 
 #define SHCA_MAX_PD		4096
+/* The largest array of page pointers that kvmalloc() gives, in bytes of memory. */
+#define SHCA_MAX_MR_SIZE	((u64)INT_MAX / sizeof(struct page *) * PAGE_SIZE)
 #define SHCA_MAX_MR		65536
 #define SHCA_MAX_MW		65536
 #define SHCA_MAX_CQ		8192

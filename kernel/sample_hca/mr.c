@@ -16,6 +16,8 @@
 #define SHCA_MR_WRITABLE						\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND)
+/* Pages listed between two offers of the CPU. */
+#define SHCA_MR_PAGES_BATCH	65536
 /* Access flags on which it depends how pages are taken. */
 #define SHCA_MR_TAKING	(SHCA_MR_WRITABLE | IB_ACCESS_GIFT)
 
@@ -26,14 +28,17 @@ static int shca_mr_mem_pages(struct shca_mr_mem *mem)
 	size_t i = 0;
 
 	mem->hw.first = ib_umem_offset(mem->umem);
+	/* A process may ask for more than there is to give: no warning. */
 	mem->hw.page = kvmalloc_array(nr, sizeof(*mem->hw.page),
-				      GFP_KERNEL_ACCOUNT);
+				      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mem->hw.page)
 		return -ENOMEM;
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &it, 0) {
 		if (WARN_ON(i == nr))
 			return -EINVAL;
 		mem->hw.page[i++] = sg_page_iter_page(&it);
+		if (!(i % SHCA_MR_PAGES_BATCH))
+			cond_resched();
 	}
 	return WARN_ON(i != nr) ? -EINVAL : 0;
 }
