@@ -34,7 +34,7 @@ static struct gift_device *find(struct ib_device *device)
 
 /**
  * ib_gift_register_device() - this device honours GIFT
- * @device: registered with ib_register_device()
+ * @device: registered with ib_register_device(), or in enable_driver()
  *
  * For a driver all of whose user memory regions come from ib_gift_umem_get().
  * Saying it again changes nothing, so this can be called from

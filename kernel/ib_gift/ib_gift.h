@@ -63,9 +63,9 @@ bool ib_gift_umem_stats(struct ib_umem *umem,
 			struct ib_gift_umem_counts *counts);
 
 /*
- * A driver that registers memory through ib_gift_umem_get() says so, after
- * ib_register_device() and until before ib_unregister_device(): this is what
- * IB_GIFT_IOC_QUERY answers from.
+ * A driver that registers memory through ib_gift_umem_get() says so, in its
+ * enable_driver() or after ib_register_device(), and takes it back before
+ * ib_unregister_device(): this is what IB_GIFT_IOC_QUERY answers from.
  */
 int ib_gift_register_device(struct ib_device *device);
 void ib_gift_unregister_device(struct ib_device *device);
