@@ -7,7 +7,6 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
-#include "../ib_gift/ib_gift.h"
 #include "driver.h"
 
 #define SHCA_PKEY	0xffff
@@ -161,7 +160,7 @@ const struct ib_device_ops shca_device_ops = {
 	.query_pkey = shca_query_pkey,
 	.get_port_immutable = shca_get_port_immutable,
 	.get_link_layer = shca_get_link_layer,
-	.enable_driver = ib_gift_register_device,
+	.enable_driver = shca_enable_driver,
 	.dealloc_driver = shca_dealloc_driver,
 
 	.alloc_ucontext = shca_alloc_ucontext,

@@ -61,11 +61,11 @@ struct shca_pd {
 
 /**
  * struct shca_mr_mem - memory that was taken for a region
- * @hw: what the engine gets to see
+ * @page: its pages in order
  * @umem: how it was taken
  */
 struct shca_mr_mem {
-	struct shca_pages hw;
+	struct page **page;
 	struct ib_umem *umem;
 };
 
@@ -163,6 +163,7 @@ u64 shca_caps(const struct shca_dev *dev);
 bool shca_port_is_up(const struct shca_dev *dev);
 
 /* main.c */
+int shca_enable_driver(struct ib_device *ibdev);
 void shca_dealloc_driver(struct ib_device *ibdev);
 
 /* ucontext.c */

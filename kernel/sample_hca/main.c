@@ -28,6 +28,25 @@ MODULE_PARM_DESC(send_with_invalidate,
 static LIST_HEAD(shca_devs);
 static DEFINE_MUTEX(shca_devs_lock);
 
+/**
+ * shca_enable_driver() - the device is registered, or is again
+ * @ibdev: the device
+ *
+ * From here on events of the netdev reach it; what happened before is looked
+ * up. ib_core also comes here after it has moved the device to another network
+ * namespace.
+ * Return: 0 or -ENOMEM.
+ */
+int shca_enable_driver(struct ib_device *ibdev)
+{
+	struct shca_dev *dev = to_shca_dev(ibdev);
+
+	mutex_lock(&shca_devs_lock);
+	WRITE_ONCE(dev->hca.port_up, shca_port_is_up(dev));
+	mutex_unlock(&shca_devs_lock);
+	return ib_gift_register_device(ibdev);
+}
+
 static void shca_set_port(struct shca_dev *dev)
 {
 	bool up = shca_port_is_up(dev);
@@ -130,7 +149,6 @@ static void shca_setup(struct shca_dev *dev, struct net_device *netdev)
 	dev->netdev = netdev;
 	dev_hold(netdev);
 	shca_key_table_init(&dev->hca.keys);
-	dev->hca.port_up = shca_port_is_up(dev);
 	dev->hca.send_w_inv = send_with_invalidate;
 
 	strscpy(ibdev->node_desc, "sample HCA", sizeof(ibdev->node_desc));
@@ -164,6 +182,8 @@ static int shca_newlink(const char *name, struct net_device *netdev)
 	list_add_tail(&dev->link, &shca_devs);
 	mutex_unlock(&shca_devs_lock);
 
+	/* Once it is registered, others may unregister and forget it. */
+	get_device(&dev->ibdev.dev);
 	ret = ib_device_set_netdev(&dev->ibdev, netdev, SHCA_PORT_NUM);
 	if (!ret)
 		ret = ib_register_device(&dev->ibdev, name, NULL);
@@ -176,11 +196,13 @@ static int shca_newlink(const char *name, struct net_device *netdev)
 	rtnl_unlock();
 	if (gone) {
 		ib_unregister_device(&dev->ibdev);
-		return -ENODEV;
+		ret = -ENODEV;
 	}
-	return 0;
+	put_device(&dev->ibdev.dev);
+	return ret;
 
 err:
+	put_device(&dev->ibdev.dev);
 	mutex_lock(&shca_devs_lock);
 	list_del(&dev->link);
 	mutex_unlock(&shca_devs_lock);

@@ -27,16 +27,15 @@ static int shca_mr_mem_pages(struct shca_mr_mem *mem)
 	struct sg_page_iter it;
 	size_t i = 0;
 
-	mem->hw.first = ib_umem_offset(mem->umem);
 	/* A process may ask for more than there is to give: no warning. */
-	mem->hw.page = kvmalloc_array(nr, sizeof(*mem->hw.page),
-				      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!mem->hw.page)
+	mem->page = kvmalloc_array(nr, sizeof(*mem->page),
+				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!mem->page)
 		return -ENOMEM;
 	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &it, 0) {
 		if (WARN_ON(i == nr))
 			return -EINVAL;
-		mem->hw.page[i++] = sg_page_iter_page(&it);
+		mem->page[i++] = sg_page_iter_page(&it);
 		if (!(i % SHCA_MR_PAGES_BATCH))
 			cond_resched();
 	}
@@ -45,7 +44,7 @@ static int shca_mr_mem_pages(struct shca_mr_mem *mem)
 
 static void shca_mr_mem_put(struct shca_mr_mem *mem)
 {
-	kvfree(mem->hw.page);
+	kvfree(mem->page);
 	ib_gift_umem_release(mem->umem);
 	kfree(mem);
 }
@@ -71,6 +70,19 @@ static struct shca_mr_mem *shca_mr_mem_get(struct ib_device *ibdev, u64 start,
 		return ERR_PTR(ret);
 	}
 	return mem;
+}
+
+/* What the engine gets to see of it; freed with kfree(). */
+static struct shca_pages *shca_mr_mem_view(const struct shca_mr_mem *mem)
+{
+	struct shca_pages *pages;
+
+	pages = kzalloc(sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return NULL;
+	pages->page = mem->page;
+	pages->first = ib_umem_offset(mem->umem);
+	return pages;
 }
 
 static u64 shca_mr_base(u64 virt_addr, int access)
@@ -112,8 +124,12 @@ struct ib_mr *shca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 		goto err_count;
 	}
 
+	mr->region.pages = shca_mr_mem_view(mr->mem);
+	if (!mr->region.pages) {
+		ret = -ENOMEM;
+		goto err_mem;
+	}
 	mutex_init(&mr->lock);
-	mr->region.pages = &mr->mem->hw;
 	key = &mr->region.key;
 	key->kind = SHCA_KEY_REGION;
 	key->state = SHCA_KEY_VALID;
@@ -124,12 +140,14 @@ struct ib_mr *shca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	key->region = &mr->region;
 	ret = shca_key_add(&dev->hca.keys, key);
 	if (ret)
-		goto err_mem;
+		goto err_view;
 
 	mr->ibmr.lkey = key->key;
 	mr->ibmr.rkey = key->key;
 	return &mr->ibmr;
 
+err_view:
+	kfree(mr->region.pages);
 err_mem:
 	shca_mr_mem_put(mr->mem);
 err_count:
@@ -173,7 +191,7 @@ static struct shca_mr_mem *shca_mr_mem_again(const struct shca_mr *mr,
  * @udata: unused
  *
  * A peer sees the old region or the new one. A failure leaves the old one.
- * Context: process, sleeps until no access uses the old memory.
+ * Context: process, sleeps until no access by the old right is left.
  * Return: NULL; ERR_PTR(): as for shca_reg_user_mr(), -EINVAL also for making
  * a gift region writable, -EBUSY while windows are bound on it.
  */
@@ -184,13 +202,13 @@ struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	struct shca_mr *mr = to_shca_mr(ibmr);
 	const struct shca_key *key = &mr->region.key;
 	struct shca_region_change change = {
-		.pages = &mr->mem->hw,
 		.length = key->length,
 		.access = key->access,
 		.pd = key->pd,
 	};
+	struct shca_pages *old = mr->region.pages;
 	struct shca_mr_mem *mem;
-	int ret;
+	int ret = -ENOMEM;
 
 	if (flags & ~IB_MR_REREG_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -209,15 +227,17 @@ struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	else
 		virt_addr = ibmr->iova;
 	change.base = shca_mr_base(virt_addr, change.access);
-	if (mem)
-		change.pages = &mem->hw;
 
-	ret = shca_region_replace(&mr->region, &change);
+	change.pages = shca_mr_mem_view(mem ?: mr->mem);
+	if (change.pages)
+		ret = shca_region_replace(&mr->region, &change);
 	if (ret) {
+		kfree(change.pages);
 		if (mem)
 			shca_mr_mem_put(mem);
 		return ERR_PTR(ret);
 	}
+	kfree(old);
 	if (mem) {
 		mutex_lock(&mr->lock);
 		swap(mr->mem, mem);
@@ -288,6 +308,7 @@ int shca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	ret = shca_key_remove(&mr->region.key);
 	if (ret)
 		return ret;
+	kfree(mr->region.pages);
 	shca_mr_mem_put(mr->mem);
 	atomic_dec(&dev->nr_mr);
 	kfree(mr);

@@ -180,8 +180,9 @@ static bool shca_pages_idle(struct shca_key_table *table,
  * @region: the region
  * @change: everything that it is to be
  *
- * An access sees the old region or the new one, never a mix. Waits until no
- * access uses the old memory, which is then the caller's.
+ * An access sees the old region or the new one, never a mix. Waits until none
+ * is left that began by the old right, whatever has changed: @change->pages is
+ * always another structure, and the old one is the caller's afterwards.
  * Context: process, sleeps. The caller serialises calls for one region.
  * Return: 0, or -EBUSY while windows are bound on it.
  */
@@ -204,8 +205,7 @@ int shca_region_replace(struct shca_region *region,
 	region->key.pd = change->pd;
 	xa_unlock(&table->keys);
 
-	if (old != change->pages)
-		wait_event(table->drained, shca_pages_idle(table, old));
+	wait_event(table->drained, shca_pages_idle(table, old));
 	return 0;
 }
 

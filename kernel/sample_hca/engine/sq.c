@@ -33,9 +33,10 @@ static const struct shca_budget shca_doorbell_budget = {
 	.bytes = 1 << 20,
 };
 
+/* Small, too: all queue pairs of the kernel take turns. */
 static const struct shca_budget shca_work_budget = {
-	.wqes = 1024,
-	.bytes = 64 << 20,
+	.wqes = 64,
+	.bytes = 4 << 20,
 	.any_first = true,
 };
 
