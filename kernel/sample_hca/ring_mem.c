@@ -18,7 +18,7 @@ static void shca_ring_mem_free(struct shca_ring_mem *mem)
 	unsigned int i;
 
 	vunmap(mem->ring.hdr);
-	for (i = 0; i < mem->nr_pages; i++)
+	for (i = 0; mem->pages && i < mem->nr_pages; i++)
 		if (mem->pages[i])
 			__free_page(mem->pages[i]);
 	kvfree(mem->pages);
