@@ -165,7 +165,8 @@ struct gift_umem *gift_region_remove(struct ib_umem *umem);
 struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index);
 void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats);
 int gift_regions_show(struct seq_file *m, void *unused);
-bool gift_regions_none(void);
+void gift_regions_init(void);
+void gift_regions_exit(void);
 u64 gift_count_regions(void);
 u64 gift_count_pages(enum ib_gift_page_kind kind);
 

@@ -11,8 +11,10 @@
 
 static int __init gift_init(void)
 {
-	int ret = gift_dev_register();
+	int ret;
 
+	gift_regions_init();
+	ret = gift_dev_register();
 	if (ret)
 		return ret;
 	gift_debugfs_init();
@@ -23,8 +25,7 @@ static void __exit gift_exit(void)
 {
 	gift_debugfs_exit();
 	gift_dev_unregister();
-	/* Whoever has a region uses a symbol of this module. */
-	WARN_ON(!gift_regions_none());
+	gift_regions_exit();
 }
 
 module_init(gift_init);

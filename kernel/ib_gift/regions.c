@@ -5,23 +5,62 @@
  */
 #include <linux/atomic.h>
 #include <linux/device.h>
+#include <linux/hash.h>
 #include <linux/mutex.h>
 #include <linux/xarray.h>
 
 #include "gift.h"
 
-/* Keyed by the address of struct ib_umem. */
-static DEFINE_XARRAY_FLAGS(regions, XA_FLAGS_ACCOUNT);
+#define BUCKET_BITS	6
 
 /*
- * Whoever looks into a region that is not its own holds this; a region leaves
- * only with it held. Nothing else is locked while it is held, except what
- * reading or printing takes.
+ * Regions by whose memory they are in, so that a process which has, or looks
+ * through, very many of its own gets in the way of few others.
+ *
+ * Whoever looks into a region that is not its own holds the lock; a region
+ * leaves only with it held. Nothing else is locked while it is held, except
+ * what reading or printing takes.
  */
-static DEFINE_MUTEX(regions_lock);
+static struct bucket {
+	struct mutex lock;	/* regions */
+	struct xarray regions;	/* by the address of struct ib_umem */
+} buckets[1 << BUCKET_BITS];
 
 static atomic64_t nr_regions;
 static atomic64_t nr_pages[IB_GIFT_PAGE_KINDS];
+
+static struct bucket *bucket_of(const struct mm_struct *mm)
+{
+	return &buckets[hash_ptr(mm, BUCKET_BITS)];
+}
+
+/**
+ * gift_regions_init() - before the first region
+ */
+void gift_regions_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(buckets); i++) {
+		mutex_init(&buckets[i].lock);
+		xa_init_flags(&buckets[i].regions, XA_FLAGS_ACCOUNT);
+	}
+}
+
+/**
+ * gift_regions_exit() - after the last region
+ *
+ * Whoever has a region uses a symbol of this module, so none is left. A tree
+ * may still have nodes, from an insertion that found no memory for all of them.
+ */
+void gift_regions_exit(void)
+{
+	int i;
+
+	WARN_ON(atomic64_read(&nr_regions));
+	for (i = 0; i < ARRAY_SIZE(buckets); i++)
+		xa_destroy(&buckets[i].regions);
+}
 
 /**
  * gift_region_add() - a region has come to life
@@ -32,12 +71,13 @@ static atomic64_t nr_pages[IB_GIFT_PAGE_KINDS];
  */
 int gift_region_add(struct gift_umem *gift)
 {
+	struct bucket *bucket = bucket_of(gift->umem.owning_mm);
 	int kind, ret;
 
-	mutex_lock(&regions_lock);
-	ret = xa_insert(&regions, (unsigned long)&gift->umem, gift,
+	mutex_lock(&bucket->lock);
+	ret = xa_insert(&bucket->regions, (unsigned long)&gift->umem, gift,
 			GFP_KERNEL_ACCOUNT);
-	mutex_unlock(&regions_lock);
+	mutex_unlock(&bucket->lock);
 	if (ret)
 		return ret;
 	atomic64_inc(&nr_regions);
@@ -56,15 +96,19 @@ int gift_region_add(struct gift_umem *gift)
  */
 struct gift_umem *gift_region_remove(struct ib_umem *umem)
 {
+	struct bucket *bucket;
 	struct gift_umem *gift;
 	int kind;
 
-	/* The caller owns the umem, so what this finds cannot go away. */
-	if (!umem || !xa_load(&regions, (unsigned long)umem))
+	if (!umem)
 		return NULL;
-	mutex_lock(&regions_lock);
-	gift = xa_erase(&regions, (unsigned long)umem);
-	mutex_unlock(&regions_lock);
+	bucket = bucket_of(umem->owning_mm);
+	/* The caller owns the umem, so what this finds cannot go away. */
+	if (!xa_load(&bucket->regions, (unsigned long)umem))
+		return NULL;
+	mutex_lock(&bucket->lock);
+	gift = xa_erase(&bucket->regions, (unsigned long)umem);
+	mutex_unlock(&bucket->lock);
 	atomic64_dec(&nr_regions);
 	for (kind = 0; kind < IB_GIFT_PAGE_KINDS; kind++)
 		atomic64_sub(gift->counts.pages[kind], &nr_pages[kind]);
@@ -83,16 +127,18 @@ struct gift_umem *gift_region_remove(struct ib_umem *umem)
  */
 struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index)
 {
+	struct bucket *bucket = bucket_of(mm);
 	struct gift_umem *gift;
 
-	mutex_lock(&regions_lock);
-	for (gift = xa_find(&regions, index, ULONG_MAX, XA_PRESENT); gift;
-	     gift = xa_find_after(&regions, index, ULONG_MAX, XA_PRESENT))
+	mutex_lock(&bucket->lock);
+	for (gift = xa_find(&bucket->regions, index, ULONG_MAX, XA_PRESENT);
+	     gift; gift = xa_find_after(&bucket->regions, index, ULONG_MAX,
+					XA_PRESENT))
 		if (gift->umem.owning_mm == mm)
 			break;
 	if (gift)
 		kref_get(&gift->ref);
-	mutex_unlock(&regions_lock);
+	mutex_unlock(&bucket->lock);
 	++*index;
 	return gift;
 }
@@ -106,19 +152,40 @@ struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index)
  */
 void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats)
 {
+	struct bucket *bucket = bucket_of(mm);
 	struct gift_umem *gift;
 	unsigned long index;
 	int kind;
 
-	mutex_lock(&regions_lock);
-	xa_for_each(&regions, index, gift) {
+	mutex_lock(&bucket->lock);
+	xa_for_each(&bucket->regions, index, gift) {
 		if (gift->umem.owning_mm != mm)
 			continue;
 		stats->regions++;
 		for (kind = 0; kind < IB_GIFT_PAGE_KINDS; kind++)
 			stats->pages[kind] += gift->counts.pages[kind];
 	}
-	mutex_unlock(&regions_lock);
+	mutex_unlock(&bucket->lock);
+}
+
+static void show_bucket(struct seq_file *m, struct bucket *bucket)
+{
+	struct gift_umem *gift;
+	unsigned long index;
+	int kind;
+
+	mutex_lock(&bucket->lock);
+	xa_for_each(&bucket->regions, index, gift) {
+		seq_printf(m, "%s %d ", dev_name(&gift->umem.ibdev->dev),
+			   gift->tgid);
+		seq_escape(m, gift->comm, " \t\n\\");
+		seq_printf(m, " 0x%lx %zu", gift->umem.address,
+			   gift->umem.length);
+		for (kind = 0; kind < IB_GIFT_PAGE_KINDS; kind++)
+			seq_printf(m, " %llu", gift->counts.pages[kind]);
+		seq_putc(m, '\n');
+	}
+	mutex_unlock(&bucket->lock);
 }
 
 /**
@@ -131,34 +198,12 @@ void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats)
  */
 int gift_regions_show(struct seq_file *m, void *unused)
 {
-	struct gift_umem *gift;
-	unsigned long index;
-	int kind;
+	int i;
 
 	seq_puts(m, "device pid comm address length pinned zero huge_zero ksm shared file\n");
-	mutex_lock(&regions_lock);
-	xa_for_each(&regions, index, gift) {
-		seq_printf(m, "%s %d ", dev_name(&gift->umem.ibdev->dev),
-			   gift->tgid);
-		seq_escape(m, gift->comm, " \t\n\\");
-		seq_printf(m, " 0x%lx %zu", gift->umem.address,
-			   gift->umem.length);
-		for (kind = 0; kind < IB_GIFT_PAGE_KINDS; kind++)
-			seq_printf(m, " %llu", gift->counts.pages[kind]);
-		seq_putc(m, '\n');
-	}
-	mutex_unlock(&regions_lock);
+	for (i = 0; i < ARRAY_SIZE(buckets); i++)
+		show_bucket(m, &buckets[i]);
 	return 0;
-}
-
-/**
- * gift_regions_none() - is no region alive
- *
- * Return: whether there is none.
- */
-bool gift_regions_none(void)
-{
-	return xa_empty(&regions);
 }
 
 /**
@@ -194,8 +239,10 @@ u64 gift_count_pages(enum ib_gift_page_kind kind)
 bool ib_gift_umem_stats(struct ib_umem *umem,
 			struct ib_gift_umem_counts *counts)
 {
-	struct gift_umem *gift = xa_load(&regions, (unsigned long)umem);
+	struct gift_umem *gift;
 
+	gift = xa_load(&bucket_of(umem->owning_mm)->regions,
+		       (unsigned long)umem);
 	if (!gift)
 		return false;
 	*counts = gift->counts;

@@ -61,8 +61,11 @@ int shca_engine_init(void)
  */
 void shca_engine_exit(void)
 {
+	unsigned long index = 0;
+
 	destroy_workqueue(shca_wq);
-	WARN_ON(!xa_empty(&shca_qps));
+	WARN_ON(xa_find(&shca_qps, &index, ULONG_MAX, XA_PRESENT));
+	xa_destroy(&shca_qps);
 }
 
 static void shca_qp_put(struct shca_qp *qp)
