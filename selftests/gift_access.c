@@ -150,8 +150,8 @@ static void as_source(const struct test_case *c)
 
 	memset(into->addr, 0xee, MIB);
 	MUST_STATUS(IBV_WC_SUCCESS,
-		do_rdma(p.owner, IBV_WR_RDMA_WRITE, mr, m.p + MIB, MIB,
-			(uintptr_t)into->addr, into->rkey));
+		    do_rdma(p.owner, IBV_WR_RDMA_WRITE, mr, m.p + MIB, MIB,
+			    (uintptr_t)into->addr, into->rkey));
 	CHECK_BYTES(zeros, into->addr, MIB);
 	CHECK_EQ(0, mem_range(m.p, m.length, "Anonymous"));
 }
@@ -165,8 +165,8 @@ static void no_remote_read(const struct test_case *c)
 	mr = mr_reg(p.owner->pd, m.p, PAGE, IB_UVERBS_ACCESS_GIFT);
 	memset(into->addr, 0xee, PAGE);
 	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR,
-		 do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 64,
-			 (uintptr_t)m.p, mr->rkey));
+		     do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 64,
+			     (uintptr_t)m.p, mr->rkey));
 	CHECK_EQ(0xee, ((unsigned char *)into->addr)[0]);
 }
 

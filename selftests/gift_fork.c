@@ -95,8 +95,9 @@ static void reader(void *arg)
 		memset(into->addr, 0xee, MIB);
 		sock_get(sock, &addr, sizeof(addr));
 		sock_get(sock, &rkey, sizeof(rkey));
-		MUST_STATUS(IBV_WC_SUCCESS, do_rdma(rc, IBV_WR_RDMA_READ, into,
-						into->addr, MIB, addr, rkey));
+		MUST_STATUS(IBV_WC_SUCCESS,
+			    do_rdma(rc, IBV_WR_RDMA_READ, into, into->addr, MIB,
+				    addr, rkey));
 		CHECK_BYTES(expected, into->addr, MIB);
 		sock_meet(sock);
 	}

@@ -167,12 +167,12 @@ static void one_byte(const struct test_case *c)
 	mr = mr_reg(p.owner->pd, byte, 1, GIFT_READ);
 	CHECK_EQ(1, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
 	MUST_STATUS(IBV_WC_SUCCESS,
-		do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 1,
-			(uintptr_t)byte, mr->rkey));
+		    do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 1,
+			    (uintptr_t)byte, mr->rkey));
 	CHECK_BYTES(byte, into->addr, 1);
 	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR,
-		 do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 2,
-			 (uintptr_t)byte, mr->rkey));
+		     do_rdma(p.peer, IBV_WR_RDMA_READ, into, into->addr, 2,
+			     (uintptr_t)byte, mr->rkey));
 }
 
 /* Twice the same memory: each region takes and gives back its own. */
@@ -218,7 +218,7 @@ static void references_back(const struct test_case *c)
 	  plain_cost, &mem_##id },					\
 	{ "GIFT of " text " memory allocates nothing and holds " how,	\
 	  gift_cost, &mem_##id },					\
-	{ "a gift region of " text " memory reads right, goes stale by a write, is fresh when registered again", \
+	{ "a gift region of " text " memory reads right, goes stale, is fresh registered again", \
 	  peer_sees, &mem_##id }
 
 #define OWNED(id, text)							\
@@ -253,6 +253,10 @@ static const struct test_case cases[] = {
 	{ "two regions on the same memory take and give back their own pages", twice },
 	{ "every reference on fork-shared pages is given back", references_back,
 	  &mem_forked_parent },
+	{ "every reference on KSM-merged pages is given back", references_back,
+	  &mem_ksm },
+	{ "every reference on a private file's pages is given back", references_back,
+	  &mem_private_file },
 	{ "every reference on fork-shared THPs is given back", references_back,
 	  &mem_thp_forked },
 	{ "every pin on written pages is given back", references_back, &mem_written },

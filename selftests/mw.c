@@ -144,6 +144,25 @@ static void bad_bind(const struct test_case *c)
 	CHECK_ERR(0, ibv_dereg_mr(s.there));
 }
 
+/* Another queue pair of the owner's, with a peer of its own, in the same PD. */
+static void other_qp(const struct test_case *c)
+{
+	struct stage s = stage_new();
+	struct rc *owner = rc_create(s.p.dev, &(struct qp_param){
+		.pd = s.p.owner->pd });
+	struct rc *peer = rc_create(s.p.dev, &(struct qp_param){
+		.pd = s.p.peer->pd });
+
+	rc_pair(owner, peer);
+	MUST_STATUS(OK, mw_bind(s.p.owner, &s.window, s.there, s.there->addr, PAGE,
+				WINDOW));
+	CHECK_STATUS(NO, do_rdma(peer, W, s.here, s.here->addr, 64,
+				 (uintptr_t)s.there->addr, s.window.rkey));
+	CHECK_EQ(CANARY, *(unsigned char *)s.there->addr);
+	CHECK_STATUS(OK, do_rdma(s.p.peer, W, s.here, s.here->addr, 64,
+				 (uintptr_t)s.there->addr, s.window.rkey));
+}
+
 static void bound_twice(const struct test_case *c)
 {
 	struct stage s = stage_new();
@@ -293,7 +312,7 @@ static void destroyed_qp(const struct test_case *c)
 	CHECK_ERR(0, ibv_dereg_mr(s.there));
 }
 
-#define ACCESS(text, a)	{ text, access_window, &a }
+#define ACCESS(text, a)	{ text, access_window, &(a) }
 #define BAD_BIND(text, wrong)						\
 	{ "a bind " text " is refused and opens nothing", bad_bind, NULL, wrong }
 #define BAD_INV(text, key)						\
@@ -320,6 +339,7 @@ static const struct test_case cases[] = {
 	BAD_BIND("a byte longer than its region", TOO_LONG),
 	BAD_BIND("from a byte before its region", BEFORE_START),
 	BAD_BIND("whose length wraps", WRAPS),
+	{ "a window serves only the QP that it is bound to", other_qp },
 	{ "a bound window is not bound again", bound_twice },
 	{ "invalidated and bound again, a window opens its new range and closes the old", rebind },
 	{ "LOCAL_INV closes its window and lets the region go", local_inv },

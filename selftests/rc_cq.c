@@ -279,7 +279,7 @@ static void events(const struct test_case *c)
 	CHECK(!event_within(s.p.peer->channel, s.p.peer->scq, MS_NONE));
 }
 
-static void solicited(const struct test_case *c)
+static void solicited_only(const struct test_case *c)
 {
 	struct stage s = stage_new(&(struct qp_param){ .channel = true });
 	struct ibv_comp_channel *channel = s.p.owner->channel;
@@ -388,7 +388,7 @@ static const struct test_case cases[] = {
 	{ "an event comes once, for the first completion after it was asked for",
 	  events },
 	{ "with solicited_only an event comes for a solicited completion only",
-	  solicited },
+	  solicited_only },
 	{ "a completion in error counts as solicited", solicited_error },
 	{ "a thread asleep in ibv_get_cq_event is woken every time", wakes_sleeper },
 	{ "a CQ that overflows raises CQ_ERR and its queue pairs go to ERR",

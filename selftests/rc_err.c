@@ -271,6 +271,8 @@ static void rnr_write_imm(const struct test_case *c)
 	post_simple(s.p.peer, IBV_WR_RDMA_WRITE_WITH_IMM, 1, s.here, s.here->addr,
 		    64, (uintptr_t)s.there->addr, s.there->rkey);
 	CHECK(cq_quiet(s.p.peer->scq, 50));
+	/* Nor is anything placed yet. */
+	check_untouched(s.there, CANARY);
 	post_recv(s.p.owner, 3, NULL, NULL, 0);
 	MUST_WC(cq_next(s.p.owner->rcq), 3, IBV_WC_SUCCESS);
 	MUST_WC(cq_next(s.p.peer->scq), 1, IBV_WC_SUCCESS);
@@ -464,14 +466,18 @@ static void reset_forgets(const struct test_case *c)
 	MUST_ERR(0, rc_modify(s.p.owner, IBV_QPS_RESET, NULL));
 	rc_pair(s.p.peer, s.p.owner);
 	post_recv(s.p.owner, 1, s.there, s.there->addr, 64);
-	MUST_STATUS(IBV_WC_SUCCESS,
-		    do_rdma(rc, IBV_WR_SEND, s.here, s.here->addr, 64, 0, 0));
+	post_simple(rc, IBV_WR_SEND, 77, s.here, s.here->addr, 64, 0, 0);
+	MUST_WC(cq_next(rc->scq), 77, IBV_WC_SUCCESS);
 	MUST_WC(cq_next(s.p.owner->rcq), 1, IBV_WC_SUCCESS);
-	CHECK(cq_quiet(rc->rcq, 10));
+	CHECK_BYTES(s.here->addr, s.there->addr, 64);
+	/* The receives of before are not there for what comes now. */
+	post_simple(s.p.owner, IBV_WR_SEND, 5, NULL, NULL, 0, 0, 0);
+	CHECK(cq_quiet(rc->rcq, 50));
+	CHECK(cq_quiet(rc->scq, 10));
 }
 
 #define REFUSED(id, text) { text " is refused with a remote access error", \
-			    refused_access, &id }
+			    refused_access, &(id) }
 
 static const struct test_case cases[] = {
 	REFUSED(wrong_rkey_low, "a write by an rkey with wrong low 8 bits"),

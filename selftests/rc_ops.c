@@ -191,8 +191,10 @@ static void move(struct stage *s, const struct op *op, const struct layout *l)
 	cut(l->length, op->reads ? l->to_offset : l->from_offset, locals, local);
 	cut(l->length, op->reads ? l->from_offset : l->to_offset, remotes, remote);
 	if (op->reads) {
-		from = remote, to = local;
-		nfrom = remotes, nto = locals;
+		from = remote;
+		to = local;
+		nfrom = remotes;
+		nto = locals;
 	}
 	test_fill(source->addr, ARENA, l->length + op->opcode);
 	memset(target->addr, CANARY, ARENA);

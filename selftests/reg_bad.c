@@ -97,7 +97,7 @@ static void not_mapped(const struct test_case *c)
 }
 
 /* The hole comes after pages that have been taken, in the same batch or later. */
-static void hole(const struct test_case *c)
+static void with_hole(const struct test_case *c)
 {
 	static const size_t holes[] = { PAGE, 600 * PAGE, LENGTH - PAGE };
 
@@ -262,9 +262,9 @@ static const struct test_case cases[] = {
 	BOTH("that wraps when rounded to pages is EINVAL", ends_at_the_top, NULL),
 	BOTH("of a kernel address is EFAULT", kernel_address, NULL),
 	BOTH("of unmapped memory is EFAULT", not_mapped, NULL),
-	BOTH("of written memory with a hole is EFAULT", hole, &mem_written),
-	BOTH("of untouched memory with a hole is EFAULT", hole, &mem_untouched),
-	BOTH("of a private file with a hole in the mapping is EFAULT", hole,
+	BOTH("of written memory with a hole is EFAULT", with_hole, &mem_written),
+	BOTH("of untouched memory with a hole is EFAULT", with_hole, &mem_untouched),
+	BOTH("of a private file with a hole in the mapping is EFAULT", with_hole,
 	     &mem_private_file),
 	{ "a plain registration of PROT_NONE is accepted or EFAULT as stock's is",
 	  prot_none, NULL, PLAIN },

@@ -61,20 +61,20 @@ static enum ibv_wc_status write_by(struct stage *s, uint32_t rkey)
 		       (uintptr_t)s->there->addr, rkey);
 }
 
-static void post_inv(struct rc *rc, enum way way, uint64_t wr_id, uint32_t rkey,
+static void post_inv(struct rc *rc, enum way by, uint64_t wr_id, uint32_t rkey,
 		     struct ibv_mr *mr, uint32_t length, unsigned int flags)
 {
 	struct ibv_sge sge = SGE(mr, mr->addr, length);
 	struct ibv_send_wr wr = {
 		.wr_id = wr_id,
-		.opcode = way == BY_FLAG ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV,
-		.send_flags = flags | (way == BY_FLAG ? IBV_SEND_INVALIDATE : 0),
+		.opcode = by == BY_FLAG ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV,
+		.send_flags = flags | (by == BY_FLAG ? IBV_SEND_INVALIDATE : 0),
 		.sg_list = &sge,
 		.num_sge = !!length,
 		.invalidate_rkey = rkey,
 	};
 
-	if (way != BY_QP_EX) {
+	if (by != BY_QP_EX) {
 		post_send(rc, &wr);
 		return;
 	}
@@ -158,7 +158,7 @@ enum key {
 };
 
 /* Makes the key. *still says which window must still be bound afterwards. */
-static uint32_t make_key(struct stage *s, enum key key, struct window **still,
+static uint32_t make_key(struct stage *s, enum key what, struct window **still,
 			 struct ibv_mr **still_on)
 {
 	static struct window other;
@@ -168,7 +168,7 @@ static uint32_t make_key(struct stage *s, enum key key, struct window **still,
 
 	*still = &s->window;
 	*still_on = s->there;
-	switch (key) {
+	switch (what) {
 	case NEVER_BOUND:
 		return mw_new(s->p.owner->pd).rkey;
 	case INVALIDATED:
@@ -211,7 +211,7 @@ static uint32_t make_key(struct stage *s, enum key key, struct window **still,
 		/* Bound to another queue pair of the owner, and alive there. */
 		p2 = (struct pair){ .dev = s->p.dev };
 		p2.owner = rc_create(s->p.dev, &(struct qp_param){
-			.pd = key == OTHER_QP ? s->p.owner->pd : NULL });
+			.pd = what == OTHER_QP ? s->p.owner->pd : NULL });
 		p2.peer = rc_create(s->p.dev, NULL);
 		rc_pair(p2.owner, p2.peer);
 		mr = mr_new(p2.owner->pd, PAGE);

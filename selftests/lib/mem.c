@@ -85,9 +85,12 @@ static void make_readonly_written(struct mem *m)
 	MUST(!mprotect(m->p, m->length, PROT_READ));
 }
 
-/* Merged is merged when the pages are mapped from one: Pss is next to nothing. */
+/* Groups of pages that are alike. Merged is merged when Pss is one of a group. */
+#define KSM_ALIKE 8
+
 static void make_ksm(struct mem *m)
 {
+	const long long merged = m->length / KSM_ALIKE + m->length / 64;
 	double end;
 
 	if (!proc_write(KSM_DIR "pages_to_scan", "20000") ||
@@ -96,10 +99,10 @@ static void make_ksm(struct mem *m)
 		test_skip("cannot switch on " KSM_DIR);
 	make_untouched(m);
 	for (size_t i = 0; i < m->length; i += PAGE)
-		test_fill(m->p + i, PAGE, 7);
+		test_fill(m->p + i, PAGE, 7 + i / (KSM_ALIKE * PAGE));
 	MUST(!madvise(m->p, m->length, MADV_MERGEABLE));
 	end = test_now() + 40;
-	while (mem_range(m->p, m->length, "Pss") > (long long)m->length / 16) {
+	while (mem_range(m->p, m->length, "Pss") > merged) {
 		if (test_now() > end) {
 			test_fail(__FILE__, __LINE__,
 				  "KSM: expected the pages to be merged within 40 s, Pss is %lld of %zu",
@@ -305,38 +308,126 @@ static void make_hugetlb_shared(struct mem *m)
 	test_fill(m->p, m->length, 6);
 }
 
-#define KIND(id, text, ...)						\
-	const struct mem_kind mem_##id = {				\
-		.name = text, .make = make_##id, __VA_ARGS__ }
+const struct mem_kind mem_untouched = {
+	.name = "untouched",
+	.make = make_untouched,
+	.taken = IB_GIFT_PAGE_ZERO,
+	.plain_copies = true,
+};
 
-KIND(untouched, "untouched", .taken = IB_GIFT_PAGE_ZERO, .plain_copies = true);
-KIND(read, "only read so far", .taken = IB_GIFT_PAGE_ZERO, .plain_copies = true);
-KIND(written, "written", .taken = IB_GIFT_PAGE_PINNED);
-KIND(ksm, "KSM-merged", .taken = IB_GIFT_PAGE_KSM, .plain_copies = true);
-KIND(forked_parent, "shared by fork, region in the parent",
-     .taken = IB_GIFT_PAGE_SHARED, .plain_copies = true);
-KIND(forked_child, "shared by fork, region in the child",
-     .taken = IB_GIFT_PAGE_SHARED, .plain_copies = true);
-KIND(private_file, "private file", .taken = IB_GIFT_PAGE_FILE,
-     .plain_copies = true);
-KIND(file_hole, "private file with a hole", .taken = IB_GIFT_PAGE_FILE,
-     .plain_copies = true, .fills_cache = true);
-KIND(shared_file, "shared file", .taken = IB_GIFT_PAGE_PINNED);
-KIND(memfd, "untouched memfd", .taken = IB_GIFT_PAGE_PINNED,
-     .fills_cache = true);
-KIND(readonly_untouched, "untouched PROT_READ", .taken = IB_GIFT_PAGE_ZERO,
-     .plain_copies = true, .read_only = true);
-KIND(readonly_written, "written PROT_READ", .taken = IB_GIFT_PAGE_PINNED,
-     .read_only = true);
-KIND(thp_untouched, "untouched THP", .taken = IB_GIFT_PAGE_HUGE_ZERO,
-     .plain_copies = true, .unit = THP);
-KIND(thp_written, "written THP", .taken = IB_GIFT_PAGE_PINNED, .unit = THP);
-KIND(thp_forked, "THP shared by fork", .taken = IB_GIFT_PAGE_SHARED,
-     .plain_copies = true, .unit = THP);
-KIND(hugetlb_private, "written private hugetlb", .taken = IB_GIFT_PAGE_PINNED,
-     .unit = THP);
-KIND(hugetlb_shared, "written shared hugetlb", .taken = IB_GIFT_PAGE_PINNED,
-     .unit = THP);
+const struct mem_kind mem_read = {
+	.name = "only read so far",
+	.make = make_read,
+	.taken = IB_GIFT_PAGE_ZERO,
+	.plain_copies = true,
+};
+
+const struct mem_kind mem_written = {
+	.name = "written",
+	.make = make_written,
+	.taken = IB_GIFT_PAGE_PINNED,
+};
+
+const struct mem_kind mem_ksm = {
+	.name = "KSM-merged",
+	.make = make_ksm,
+	.taken = IB_GIFT_PAGE_KSM,
+	.plain_copies = true,
+};
+
+const struct mem_kind mem_forked_parent = {
+	.name = "shared by fork, region in the parent",
+	.make = make_forked_parent,
+	.taken = IB_GIFT_PAGE_SHARED,
+	.plain_copies = true,
+};
+
+const struct mem_kind mem_forked_child = {
+	.name = "shared by fork, region in the child",
+	.make = make_forked_child,
+	.taken = IB_GIFT_PAGE_SHARED,
+	.plain_copies = true,
+};
+
+const struct mem_kind mem_private_file = {
+	.name = "private file",
+	.make = make_private_file,
+	.taken = IB_GIFT_PAGE_FILE,
+	.plain_copies = true,
+};
+
+const struct mem_kind mem_file_hole = {
+	.name = "private file with a hole",
+	.make = make_file_hole,
+	.taken = IB_GIFT_PAGE_FILE,
+	.plain_copies = true,
+	.fills_cache = true,
+};
+
+const struct mem_kind mem_shared_file = {
+	.name = "shared file",
+	.make = make_shared_file,
+	.taken = IB_GIFT_PAGE_PINNED,
+};
+
+const struct mem_kind mem_memfd = {
+	.name = "untouched memfd",
+	.make = make_memfd,
+	.taken = IB_GIFT_PAGE_PINNED,
+	.fills_cache = true,
+};
+
+const struct mem_kind mem_readonly_untouched = {
+	.name = "untouched PROT_READ",
+	.make = make_readonly_untouched,
+	.taken = IB_GIFT_PAGE_ZERO,
+	.plain_copies = true,
+	.read_only = true,
+};
+
+const struct mem_kind mem_readonly_written = {
+	.name = "written PROT_READ",
+	.make = make_readonly_written,
+	.taken = IB_GIFT_PAGE_PINNED,
+	.read_only = true,
+};
+
+const struct mem_kind mem_thp_untouched = {
+	.name = "untouched THP",
+	.make = make_thp_untouched,
+	.taken = IB_GIFT_PAGE_HUGE_ZERO,
+	.plain_copies = true,
+	.unit = THP,
+};
+
+const struct mem_kind mem_thp_written = {
+	.name = "written THP",
+	.make = make_thp_written,
+	.taken = IB_GIFT_PAGE_PINNED,
+	.unit = THP,
+};
+
+const struct mem_kind mem_thp_forked = {
+	.name = "THP shared by fork",
+	.make = make_thp_forked,
+	.taken = IB_GIFT_PAGE_SHARED,
+	.plain_copies = true,
+	.unit = THP,
+};
+
+const struct mem_kind mem_hugetlb_private = {
+	.name = "written private hugetlb",
+	.make = make_hugetlb_private,
+	.taken = IB_GIFT_PAGE_PINNED,
+	.unit = THP,
+};
+
+const struct mem_kind mem_hugetlb_shared = {
+	.name = "written shared hugetlb",
+	.make = make_hugetlb_shared,
+	.taken = IB_GIFT_PAGE_PINNED,
+	.unit = THP,
+};
 
 bool mem_coherent(const struct mem_kind *kind)
 {

@@ -25,7 +25,8 @@ long long proc_field(const char *path, const char *key)
 		    (line[length] != ':' && line[length] != ' ' &&
 		     line[length] != '\t'))
 			continue;
-		sscanf(line + length, "%*[: \t]%lld", &value);
+		if (sscanf(line + length, "%*[: \t]%lld", &value) != 1)
+			value = -1;
 		break;
 	}
 	fclose(f);
@@ -66,7 +67,7 @@ static void fold_counters(void)
 	proc_write("/proc/sys/vm/stat_refresh", "1");
 }
 
-static long long meminfo(const char *key)
+static long long mem_field(const char *key)
 {
 	long long kib;
 
@@ -78,12 +79,12 @@ static long long meminfo(const char *key)
 
 long long mem_anon(void)
 {
-	return meminfo("AnonPages");
+	return mem_field("AnonPages");
 }
 
 long long mem_cached(void)
 {
-	return meminfo("Cached");
+	return mem_field("Cached");
 }
 
 /* Free pages on the CPUs' own lists, which MemFree leaves out. */

@@ -246,7 +246,7 @@ struct ibv_mr *mr_new(struct ibv_pd *pd, size_t length)
 
 bool cq_wait(struct ibv_cq *cq, struct ibv_wc *wc, unsigned int ms)
 {
-	double end = test_now() + ms * 1e-3;
+	double end = test_now() + ms * 0.001;
 	unsigned int turns = 0;
 	int n;
 

@@ -182,12 +182,12 @@ double test_now(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
+	return ts.tv_sec + ts.tv_nsec / 1000000000.0;
 }
 
 void test_sleep_ms(unsigned int ms)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
 
 	nanosleep(&ts, NULL);
 }
@@ -292,6 +292,16 @@ static unsigned int slowness(void)
 	return times > 1 ? times : 1;
 }
 
+/* Who ends this program ends its case with it. */
+static volatile pid_t running;
+
+static void end_case(int sig)
+{
+	if (running)
+		kill(-running, SIGKILL);
+	_exit(128 + sig);
+}
+
 static void run_case(const struct test_case *c)
 {
 	unsigned int seconds = slowness() * (c->timeout ? c->timeout : DEFAULT_TIMEOUT);
@@ -305,12 +315,16 @@ static void run_case(const struct test_case *c)
 	if (pid < 0)
 		ksft_exit_fail_msg("fork: %s\n", strerror(errno));
 	if (!pid) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setpgid(0, 0);
 		case_pid = getpid();
 		c->run(c);
 		test_exit();
 	}
 	setpgid(pid, pid);
+	running = pid;
 	if (!wait_child(pid, seconds, &status)) {
 		reap_group(pid);
 		ksft_print_msg("FAIL expected an end within %u s, killed\n",
@@ -356,6 +370,8 @@ int test_main(int argc, char **argv, const struct test_case *cases, size_t n,
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		ksft_exit_fail_msg("prctl: %s\n", strerror(errno));
 
+	signal(SIGTERM, end_case);
+	signal(SIGINT, end_case);
 	ksft_set_plan(planned);
 	for (size_t i = 0; i < n; i++)
 		if (selected(&cases[i], argc, argv))

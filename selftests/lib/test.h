@@ -45,7 +45,7 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Ends this process: with failure if any of its checks failed. */
-void test_exit(void) __attribute__((noreturn));
+__attribute__((noreturn)) void test_exit(void);
 
 /* Appended to every failure from here on, to tell turns of a loop apart. */
 void test_context(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
