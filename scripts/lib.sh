@@ -27,8 +27,6 @@ as_root() {
 		"$@"
 	elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
 		sudo -n "$@"
-	elif command -v sudo >/dev/null && [ -t 0 ]; then
-		sudo "$@"
 	else
 		return 99
 	fi
