@@ -168,9 +168,9 @@ static int rereg(struct failing *f)
 	CHECK_EQ(lkey, f->mr->lkey);
 	CHECK_EQ(rkey, f->mr->rkey);
 	CHECK_EQ(1, gift_stats().regions);
-	if (rc && !error)
-		return EIO;
-	return rc ? error : 0;
+	if (!rc)
+		return 0;
+	return error ? error : EIO;
 }
 
 static void nothing(struct failing *f)
