@@ -159,6 +159,24 @@ static int rereg(int access)
 	return 0;
 }
 
+/* Memory that is no process memory: straight to the commands, for want of a device. */
+static int reg_other(int access, bool dmabuf)
+{
+	struct ibv_pd *pd = alloc_pd();
+	struct verbs_mr mr = {};
+	struct verbs_dm dm = {};
+	int ret;
+
+	commands = 0;
+	if (dmabuf)
+		ret = ibv_cmd_reg_dmabuf_mr(pd, 0, SIZE, 0, -1, access, &mr, NULL);
+	else
+		ret = ibv_cmd_reg_dm_mr(pd, &dm, 0, SIZE, access | IBV_ACCESS_ZERO_BASED, &mr,
+					NULL);
+	printf("%s %u\n", error_name(ret), commands);
+	return 0;
+}
+
 struct end {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -425,12 +443,15 @@ int main(int argc, char **argv)
 		return reg(parse_access(argv[3]), true);
 	if (argc > 3 && !strcmp(what, "reg-old"))
 		return reg_old(parse_access(argv[3]));
+	if (argc > 3 && (!strcmp(what, "reg-dm") || !strcmp(what, "reg-dmabuf")))
+		return reg_other(parse_access(argv[3]), !strcmp(what, "reg-dmabuf"));
 	if (argc > 3 && !strcmp(what, "rereg"))
 		return rereg(parse_access(argv[3]));
 	for (i = 0; argc > 3 && !strcmp(what, "send") && i < ARRAY_SIZE(ways); i++)
 		if (!strcmp(argv[3], ways[i].name))
 			return send_inv(&ways[i]);
 	fprintf(stderr,
-		"usage: probe DEVICE caps|gift|grant|reg|reg-iova|reg-old|rereg|send [ARGUMENT]\n");
+		"usage: probe DEVICE "
+		"caps|gift|grant|reg|reg-iova|reg-old|reg-dm|reg-dmabuf|rereg|send [ARGUMENT]\n");
 	return 2;
 }

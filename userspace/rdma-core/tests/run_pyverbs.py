@@ -7,8 +7,10 @@
 # or hangs costs its own tests only. Judges nothing: check-rdma-core compares.
 
 import os
-import subprocess
+import select
+import signal
 import sys
+import time
 import unittest
 
 LIMIT = 900  # seconds for a module, on a loaded machine
@@ -58,31 +60,55 @@ class Lines(unittest.TestResult):
             self.write("fail", test, f"{subtest}: {err[1]}")
 
 
-def run_module(tests, module, device, gid):
-    sys.path[:0] = [os.path.dirname(tests), tests]
+def prepare(tests, device, gid):
+    """Importing the tests takes longer than most of them: it is done once."""
+    # Last: the folder above has the sources of pyverbs, which are no module.
+    sys.path += [os.path.dirname(tests), tests]
     sys.argv = ["tests", "--dev", device, "--gid", gid]
     from args_parser import parser
 
     parser.parse_args()
-    suite = unittest.defaultTestLoader.loadTestsFromName("tests." + module)
-    suite.run(Lines(sys.stdout))
+    __import__("tests")
 
 
-def run_all(tests, device, gid, output, names):
-    for module in names or modules(tests):
-        command = [sys.executable, __file__, "--module", tests, module, device, gid]
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=LIMIT, check=False)
-            out, end = done.stdout, f"ended with {done.returncode}"
-            if done.returncode == 0:
-                end = None
-            else:
-                sys.stderr.write(done.stderr.decode(errors="replace")[-2000:])
-        except subprocess.TimeoutExpired as expired:
-            out, end = expired.stdout or b"", "out of time"
+def child(module, pipe):
+    os.setpgid(0, 0)
+    with os.fdopen(pipe, "w", encoding="utf-8") as file:
+        suite = unittest.defaultTestLoader.loadTestsFromName("tests." + module)
+        suite.run(Lines(file))
+    # Not by way of Python's end, which may still find something to close.
+    os._exit(0)
+
+
+def run_module(module):
+    """Gives what the module's process wrote, and how it ended if not well."""
+    out, pipe = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(out)
+        child(module, pipe)
+    os.close(pipe)
+    end = time.monotonic() + LIMIT
+    text = b""
+    while True:
+        if not select.select([out], [], [], max(0, end - time.monotonic()))[0]:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return text, "out of time"
+        data = os.read(out, 65536)
+        if not data:
+            break
+        text += data
+    os.close(out)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return text, f"ended with {status}" if status else None
+
+
+def run_all(device, output, names):
+    for module in names:
+        text, end = run_module(module)
         started = None
-        for line in out.decode(errors="replace").splitlines():
+        for line in text.decode(errors="replace").splitlines():
             words = line.split(" ", 2)
             if words[0] == "start":
                 started = words[1]
@@ -94,8 +120,11 @@ def run_all(tests, device, gid, output, names):
         print(f"{device}: {module}", flush=True)
 
 
-if sys.argv[1] == "--module":
-    run_module(os.path.realpath(sys.argv[2]), *sys.argv[3:6])
-else:
-    with open(sys.argv[4], "w", encoding="utf-8") as file:
-        run_all(os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3], file, sys.argv[5:])
+def main(tests, device, gid, output, *names):
+    tests = os.path.realpath(tests)
+    prepare(tests, device, gid)
+    with open(output, "w", encoding="utf-8") as file:
+        run_all(device, file, names or modules(tests))
+
+
+main(*sys.argv[1:])
