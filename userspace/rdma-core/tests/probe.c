@@ -29,7 +29,10 @@
 static struct ibv_context *ctx;
 static unsigned int commands; /* sent to the device */
 
-/* Both stand before libc's, so that libibverbs' commands are counted. */
+/*
+ * Both stand before libc's, so that libibverbs' commands are counted. With
+ * PROBE_NO_IOCTL the kernel has no ioctls for verbs, as kernels before 4.20.
+ */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -38,6 +41,10 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (_IOC_TYPE(request) == RDMA_IOCTL_MAGIC && getenv("PROBE_NO_IOCTL")) {
+		errno = ENOTTY;
+		return -1;
+	}
 	if (ctx && fd == ctx->cmd_fd)
 		commands++;
 	return syscall(SYS_ioctl, fd, request, arg);
