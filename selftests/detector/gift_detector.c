@@ -6,7 +6,6 @@
  * for that proof only, and useful nowhere else. No fault here brings the
  * machine down: what follows it in the same boot still runs.
  */
-#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -49,7 +48,8 @@ static void vmalloc_out_of_bounds(void)
 static void sleep_in_atomic(void)
 {
 	spin_lock(&atomic_lock);
-	usleep_range(10, 20);
+	mutex_lock(&first_lock);
+	mutex_unlock(&first_lock);
 	spin_unlock(&atomic_lock);
 }
 
