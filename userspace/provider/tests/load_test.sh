@@ -146,7 +146,7 @@ check "$(same "$(tail -n 1 "$work/out")" "table ends")" \
 	"the provider has a match table for libibverbs to walk"
 
 nm -D --defined-only "$build/libsample_hca.so.1" >"$work/out" 2>"$work/err"
-check "$(same "$(awk '$2 == "T" { print $3 }' "$work/out")" shca_query_caps@@SHCA_1.0)" \
+check "$(same "$(awk '$2 == "T" { print $3 }' "$work/out")" shca_query_caps@@SAMPLE_HCA_1.0)" \
 	"the library exports its public function and nothing else"
 
 exit $failed
