@@ -7,6 +7,7 @@
 #ifndef _COMPAT_H
 #define _COMPAT_H
 
+#include <linux/ftrace.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -82,5 +83,38 @@ compat_create_cq_udata(struct compat_create_cq_arg *arg)
 	return arg ? &arg->driver_udata : NULL;
 }
 #endif
+
+/* Can a call of a function be redirected, with its arguments looked at? */
+#ifdef CONFIG_DYNAMIC_FTRACE_WITH_REGS
+#define COMPAT_CAN_REDIRECT	1
+#else
+#define COMPAT_CAN_REDIRECT	0
+#endif
+
+/* Argument n of the call that an ftrace callback is in; with SAVE_REGS. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define compat_ftrace_arg(fregs, n) \
+	regs_get_kernel_argument(ftrace_get_regs(fregs), n)
+#define compat_ftrace_redirect(fregs, to) \
+	ftrace_instruction_pointer_set(fregs, (unsigned long)(to))
+#else
+#define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
+#define compat_ftrace_redirect(fregs, to) \
+	ftrace_regs_set_instruction_pointer(fregs, (unsigned long)(to))
+#endif
+
+/*
+ * Does every driver that re-registers memory refuse to make a read-only region
+ * writable without taking its pages anew? Kbuild looks for the function that
+ * came with this check.
+ */
+#ifdef COMPAT_HAVE_UMEM_CHECK_REREG
+#define COMPAT_REREG_IS_CHECKED	true
+#else
+#define COMPAT_REREG_IS_CHECKED	false
+#endif
+
+/* siw pinned pages by itself once. */
+#define COMPAT_SIW_USES_UMEM	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0))
 
 #endif /* _COMPAT_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which RDMA devices honour GIFT: those whose drivers said so. Uses a device
- * as a key only.
+ * Which RDMA devices honour GIFT: those whose drivers said so; and, while other
+ * drivers' calls are redirected (every.c), those whose drivers are fit for it.
+ * Uses a device as a key, or as the caller's.
  */
 #include <linux/export.h>
 #include <linux/list.h>
@@ -11,7 +12,31 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../compat.h"
 #include "gift.h"
+
+/*
+ * Drivers that pass the access flags of a registration to ib_umem_get() as they
+ * are, and let a device write only through a region whose flags say so. Not here:
+ * efa and mana remove the optional flags, mlx4 adds LOCAL_WRITE, usnic pins pages
+ * by itself, vmw_pvrdma passes the flags to a hypervisor as well. A driver that is
+ * not known may do anything. Documentation/every-driver.rst has the details.
+ */
+static const bool driver_passes_flags[] = {
+	[RDMA_DRIVER_MLX5] = true,
+	[RDMA_DRIVER_CXGB4] = true,
+	[RDMA_DRIVER_MTHCA] = true,
+	[RDMA_DRIVER_BNXT_RE] = true,
+	[RDMA_DRIVER_OCRDMA] = true,
+	[RDMA_DRIVER_IRDMA] = true,
+	[RDMA_DRIVER_QEDR] = true,
+	[RDMA_DRIVER_HNS] = true,
+	[RDMA_DRIVER_RXE] = true,
+	[RDMA_DRIVER_HFI1] = true,
+	[RDMA_DRIVER_QIB] = true,
+	[RDMA_DRIVER_SIW] = COMPAT_SIW_USES_UMEM,
+	[RDMA_DRIVER_ERDMA] = true,
+};
 
 struct gift_device {
 	struct list_head node;
@@ -82,6 +107,27 @@ void ib_gift_unregister_device(struct ib_device *device)
 }
 EXPORT_SYMBOL_GPL(ib_gift_unregister_device);
 
+static bool fit(u32 driver, bool can_rereg)
+{
+	/* Re-registering could make a region writable behind our back. */
+	if (can_rereg && !COMPAT_REREG_IS_CHECKED)
+		return false;
+	return driver < ARRAY_SIZE(driver_passes_flags) &&
+	       driver_passes_flags[driver];
+}
+
+/**
+ * gift_device_fit() - can calls of this device's driver be redirected
+ * @device: that
+ *
+ * Context: any.
+ * Return: whether GIFT is honoured, and safe, then.
+ */
+bool gift_device_fit(const struct ib_device *device)
+{
+	return fit(device->ops.driver_id, device->ops.rereg_user_mr);
+}
+
 /**
  * gift_device_caps() - what is honoured on a device
  * @name: its name; or empty, for what holds on every device
@@ -95,8 +141,11 @@ int gift_device_caps(const char *name, u64 *caps)
 	struct ib_device *device;
 
 	*caps = 0;
-	if (!*name)
+	if (!*name) {
+		if (gift_every_on())
+			*caps |= IB_GIFT_CAP_EVERY_DRIVER;
 		return 0;
+	}
 	device = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
 	if (!device)
 		return -ENODEV;
@@ -107,6 +156,8 @@ int gift_device_caps(const char *name, u64 *caps)
 	mutex_lock(&devices_lock);
 	if (find(device))
 		*caps |= IB_GIFT_CAP_HONOURED;
+	else if (gift_every_on() && gift_device_fit(device))
+		*caps |= IB_GIFT_CAP_HONOURED | IB_GIFT_CAP_EVERY_DRIVER;
 	mutex_unlock(&devices_lock);
 	ib_device_put(device);
 	return 0;

@@ -61,6 +61,7 @@ struct gift_cursor {
  * @marks: pages at regular distances, to find others by number; see index.c
  * @tgid: process that registered it, in the initial PID namespace
  * @comm: its name then
+ * @hooked: the driver called ib_umem_get() itself; see every.c
  */
 struct gift_umem {
 	struct ib_umem umem;
@@ -71,6 +72,7 @@ struct gift_umem {
 	struct gift_cursor *marks;
 	pid_t tgid;
 	char comm[TASK_COMM_LEN];
+	bool hooked;
 };
 
 void gift_put(struct gift_umem *gift);
@@ -162,6 +164,7 @@ void gift_uncharge(struct mm_struct *mm, unsigned long npages);
 
 int gift_region_add(struct gift_umem *gift);
 struct gift_umem *gift_region_remove(struct ib_umem *umem);
+bool gift_is_region(const struct ib_umem *umem);
 struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index);
 void gift_regions_of(struct mm_struct *mm, struct ib_gift_stats *stats);
 int gift_regions_show(struct seq_file *m, void *unused);
@@ -177,6 +180,7 @@ int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query);
 /* devices.c */
 
 int gift_device_caps(const char *name, u64 *caps);
+bool gift_device_fit(const struct ib_device *device);
 
 /* show.c: counters and debugfs */
 
@@ -188,5 +192,12 @@ void gift_debugfs_exit(void);
 
 int gift_dev_register(void);
 void gift_dev_unregister(void);
+
+/* every.c: drivers that call ib_umem_get() */
+
+int gift_every_init(void);
+void gift_every_exit(void);
+bool gift_every_on(void);
+void gift_every_put(void);
 
 #endif /* _GIFT_H */

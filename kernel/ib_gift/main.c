@@ -18,11 +18,21 @@ static int __init gift_init(void)
 	if (ret)
 		return ret;
 	gift_debugfs_init();
+	ret = gift_every_init();
+	if (ret)
+		goto err_debugfs;
 	return 0;
+
+err_debugfs:
+	gift_debugfs_exit();
+	gift_dev_unregister();
+	gift_regions_exit();
+	return ret;
 }
 
 static void __exit gift_exit(void)
 {
+	gift_every_exit();
 	gift_debugfs_exit();
 	gift_dev_unregister();
 	gift_regions_exit();

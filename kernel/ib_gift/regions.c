@@ -50,8 +50,9 @@ void gift_regions_init(void)
 /**
  * gift_regions_exit() - after the last region
  *
- * Whoever has a region uses a symbol of this module, so none is left. A tree
- * may still have nodes, from an insertion that found no memory for all of them.
+ * Whoever has a region uses a symbol of this module, or has a reference of it
+ * (every.c), so none is left. A tree may still have nodes, from an insertion
+ * that found no memory for all of them.
  */
 void gift_regions_exit(void)
 {
@@ -87,6 +88,19 @@ int gift_region_add(struct gift_umem *gift)
 }
 
 /**
+ * gift_is_region() - tell a gift umem from any other
+ * @umem: a umem that the caller keeps alive, or NULL
+ *
+ * Context: any.
+ * Return: whether it is a live gift region's.
+ */
+bool gift_is_region(const struct ib_umem *umem)
+{
+	return umem && xa_load(&bucket_of(umem->owning_mm)->regions,
+			       (unsigned long)umem);
+}
+
+/**
  * gift_region_remove() - a umem is about to be released
  * @umem: any umem, or NULL
  *
@@ -100,12 +114,10 @@ struct gift_umem *gift_region_remove(struct ib_umem *umem)
 	struct gift_umem *gift;
 	int kind;
 
-	if (!umem)
+	/* The caller owns the umem, so what this finds cannot go away. */
+	if (!gift_is_region(umem))
 		return NULL;
 	bucket = bucket_of(umem->owning_mm);
-	/* The caller owns the umem, so what this finds cannot go away. */
-	if (!xa_load(&bucket->regions, (unsigned long)umem))
-		return NULL;
 	mutex_lock(&bucket->lock);
 	gift = xa_erase(&bucket->regions, (unsigned long)umem);
 	mutex_unlock(&bucket->lock);

@@ -288,6 +288,7 @@ void ib_gift_umem_release(struct ib_umem *umem)
 {
 	u64 start = ktime_get_ns();
 	struct gift_umem *gift;
+	bool hooked;
 
 	gift = gift_region_remove(umem);
 	if (!gift) {
@@ -299,6 +300,9 @@ void ib_gift_umem_release(struct ib_umem *umem)
 	gift_uncharge(gift->umem.owning_mm, gift->npages);
 	mmdrop(gift->umem.owning_mm);
 	trace_umem_release(gift, ktime_get_ns() - start);
+	hooked = gift->hooked;
 	gift_put(gift);
+	if (hooked)
+		gift_every_put();
 }
 EXPORT_SYMBOL_GPL(ib_gift_umem_release);
