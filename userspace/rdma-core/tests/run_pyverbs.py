@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# run_pyverbs.py TESTS DEVICE GID OUTPUT [MODULE]...: runs rdma-core's Python tests
-# in the folder TESTS on a device and writes a line "VERDICT NAME REASON" for each to
-# OUTPUT. Every module runs in a process of its own, so that one which dies
-# or hangs costs its own tests only. Judges nothing: check-rdma-core compares.
+# run_pyverbs.py TESTS DEVICE GID OUTPUT [--only NAMES] [MODULE]...: runs rdma-core's
+# Python tests in the folder TESTS on a device and writes a line "VERDICT NAME REASON"
+# for each to OUTPUT. Of those that the file NAMES does not name it says "there".
+# Every module runs in a process of its own, so that one which dies or hangs costs
+# its own tests only. Judges nothing: check-rdma-core compares.
 
 import os
+import random
 import select
 import signal
 import sys
@@ -38,6 +40,8 @@ class Lines(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.failed = False
+        # Attributes are chosen at random: two runs choose the same.
+        random.seed(test.id())
         self.write("start", test)
 
     def addSuccess(self, test):
@@ -71,22 +75,36 @@ def prepare(tests, device, gid):
     __import__("tests")
 
 
-def child(module, pipe):
+def cases(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from cases(test)
+        else:
+            yield test
+
+
+def child(module, names, pipe):
     os.setpgid(0, 0)
     with os.fdopen(pipe, "w", encoding="utf-8") as file:
         suite = unittest.defaultTestLoader.loadTestsFromName("tests." + module)
+        if names is not None:
+            tests = list(cases(suite))
+            for test in tests:
+                if test.id() not in names:
+                    print("there", test.id(), file=file)
+            suite = unittest.TestSuite(test for test in tests if test.id() in names)
         suite.run(Lines(file))
     # Not by way of Python's end, which may still find something to close.
     os._exit(0)
 
 
-def run_module(module):
+def run_module(module, names):
     """Gives what the module's process wrote, and how it ended if not well."""
     out, pipe = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(out)
-        child(module, pipe)
+        child(module, names, pipe)
     os.close(pipe)
     end = time.monotonic() + LIMIT
     text = b""
@@ -104,27 +122,33 @@ def run_module(module):
     return text, f"ended with {status}" if status else None
 
 
-def run_all(device, output, names):
-    for module in names:
-        text, end = run_module(module)
+def run_all(device, output, selected, names):
+    for module in selected:
+        begin = time.monotonic()
+        text, end = run_module(module, names)
         started = None
         for line in text.decode(errors="replace").splitlines():
             words = line.split(" ", 2)
             if words[0] == "start":
                 started = words[1]
-            elif words[0] in ("ok", "skip", "fail"):
+            elif words[0] in ("ok", "skip", "fail", "there"):
                 started = None
                 print(line.rstrip(), file=output, flush=True)
         if started or end:
             print("fail", started or "tests." + module, end, file=output, flush=True)
-        print(f"{device}: {module}", flush=True)
+        print(f"{device}: {module} ({time.monotonic() - begin:.0f} s)", flush=True)
 
 
-def main(tests, device, gid, output, *names):
+def main(tests, device, gid, output, *selected):
     tests = os.path.realpath(tests)
     prepare(tests, device, gid)
+    names = None
+    if selected[:1] == ("--only",):
+        with open(selected[1], encoding="utf-8") as file:
+            names = set(file.read().split())
+        selected = selected[2:]
     with open(output, "w", encoding="utf-8") as file:
-        run_all(device, file, names or modules(tests))
+        run_all(device, file, selected or modules(tests), names)
 
 
 main(*sys.argv[1:])
