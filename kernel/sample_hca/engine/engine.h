@@ -51,13 +51,15 @@ struct shca_region;
 /* ---- memory keys (key.c) ---- */
 
 enum shca_key_kind {
-	SHCA_KEY_REGION,
+	SHCA_KEY_REGION,	/* of a process */
+	SHCA_KEY_DMA,		/* of a kernel consumer: all of memory */
+	SHCA_KEY_FAST,		/* of a kernel consumer: fast-register */
 	SHCA_KEY_WINDOW_1,
 	SHCA_KEY_WINDOW_2,
 };
 
 enum shca_key_state {
-	SHCA_KEY_FREE,		/* a window that is not bound */
+	SHCA_KEY_FREE,		/* not bound, or not registered yet or any more */
 	SHCA_KEY_VALID,
 	SHCA_KEY_DRAINING,	/* no new access; the last ones still run */
 };

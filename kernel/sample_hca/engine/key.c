@@ -23,6 +23,11 @@ static u32 shca_key_index(u32 key)
 	return key >> SHCA_KEY_INDEX_SHIFT;
 }
 
+static bool shca_key_is_window(const struct shca_key *key)
+{
+	return key->kind == SHCA_KEY_WINDOW_1 || key->kind == SHCA_KEY_WINDOW_2;
+}
+
 /**
  * shca_key_table_init() - make an empty table
  * @table: the table
@@ -82,13 +87,13 @@ static struct shca_key *shca_key_find(struct shca_key_table *table, u32 key)
 }
 
 /*
- * The last step of taking a bound window's right away. The region stays busy
- * until here, since accesses by the window used its pages.
+ * The last step of taking a right away. The region of a window stays busy until
+ * here, since accesses by the window used its pages.
  */
 static void shca_key_settle(struct shca_key *key)
 {
 	lockdep_assert_held(&key->table->keys.xa_lock);
-	if (key->kind != SHCA_KEY_REGION) {
+	if (shca_key_is_window(key)) {
 		key->region->windows--;
 		key->region = NULL;
 		key->qp = NULL;
@@ -153,7 +158,7 @@ int shca_key_remove(struct shca_key *key)
 	struct shca_key_table *table = key->table;
 
 	xa_lock(&table->keys);
-	if (key->kind == SHCA_KEY_REGION && key->region->windows) {
+	if (!shca_key_is_window(key) && key->region->windows) {
 		xa_unlock(&table->keys);
 		return -EBUSY;
 	}
@@ -232,7 +237,7 @@ bool shca_key_permits(const struct shca_key *key, const struct shca_want *want)
 	if (key->state != SHCA_KEY_VALID || key->key != want->key ||
 	    key->pd != want->pd)
 		return false;
-	if (!want->remote && key->kind != SHCA_KEY_REGION)
+	if (!want->remote && shca_key_is_window(key))
 		return false;
 	if (key->kind == SHCA_KEY_WINDOW_2 && key->qp != want->qp)
 		return false;
@@ -308,7 +313,7 @@ bool shca_key_may_bind(const struct shca_key *window,
 		       const struct shca_key *region,
 		       const struct shca_bind *bind)
 {
-	if (window->kind == SHCA_KEY_REGION || window->pd != bind->pd ||
+	if (!shca_key_is_window(window) || window->pd != bind->pd ||
 	    window->state == SHCA_KEY_DRAINING ||
 	    shca_key_index(bind->new_rkey) != shca_key_index(window->key))
 		return false;
@@ -320,7 +325,7 @@ bool shca_key_may_bind(const struct shca_key *window,
 	if (window->kind == SHCA_KEY_WINDOW_1 && !bind->length)
 		return true;
 
-	if (region->kind != SHCA_KEY_REGION || region->state != SHCA_KEY_VALID ||
+	if (shca_key_is_window(region) || region->state != SHCA_KEY_VALID ||
 	    region->key != bind->mr_lkey || region->pd != bind->pd ||
 	    !(region->access & IB_ACCESS_MW_BIND))
 		return false;
@@ -396,9 +401,16 @@ out:
 bool shca_key_may_invalidate(const struct shca_key *key, u32 rkey,
 			     const void *pd, const struct shca_qp *qp)
 {
-	return key->kind == SHCA_KEY_WINDOW_2 &&
-	       key->state == SHCA_KEY_VALID && key->key == rkey &&
-	       key->pd == pd && key->qp == qp;
+	if (key->state != SHCA_KEY_VALID || key->key != rkey || key->pd != pd)
+		return false;
+	switch (key->kind) {
+	case SHCA_KEY_WINDOW_2:
+		return key->qp == qp;
+	case SHCA_KEY_FAST:
+		return !key->region->windows;
+	default:
+		return false;
+	}
 }
 
 /**

@@ -29,6 +29,7 @@
  * @pages: the region's memory
  * @more_pages: other memory for it
  * @region: one region
+ * @fast: a fast-register region on the same memory, registered
  * @window: type 2 windows, free
  * @old_window: a type 1 window, free
  * @qp: a QP of the same PD
@@ -40,6 +41,7 @@ struct fixture {
 	struct shca_pages pages;
 	struct shca_pages more_pages;
 	struct shca_region region;
+	struct shca_region fast;
 	struct shca_key window[3];
 	struct shca_key old_window;
 	struct shca_qp qp;
@@ -58,10 +60,26 @@ static void add_window(struct kunit *test, struct shca_key *key,
 	KUNIT_ASSERT_EQ(test, shca_key_add(&f->table, key), 0);
 }
 
+static void add_region(struct kunit *test, struct shca_region *region,
+		       enum shca_key_kind kind)
+{
+	struct fixture *f = test->priv;
+	struct shca_key *key = &region->key;
+
+	region->pages = &f->pages;
+	key->kind = kind;
+	key->state = SHCA_KEY_VALID;
+	key->access = FULL;
+	key->pd = &f->pd;
+	key->base = BASE;
+	key->length = LENGTH;
+	key->region = region;
+	KUNIT_ASSERT_EQ(test, shca_key_add(&f->table, key), 0);
+}
+
 static int table_init(struct kunit *test)
 {
 	struct fixture *f;
-	struct shca_key *key;
 	int i;
 
 	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
@@ -73,16 +91,8 @@ static int table_init(struct kunit *test)
 	INIT_LIST_HEAD(&f->other.windows);
 
 	f->pages.first = FIRST;
-	f->region.pages = &f->pages;
-	key = &f->region.key;
-	key->kind = SHCA_KEY_REGION;
-	key->state = SHCA_KEY_VALID;
-	key->access = FULL;
-	key->pd = &f->pd;
-	key->base = BASE;
-	key->length = LENGTH;
-	key->region = &f->region;
-	KUNIT_ASSERT_EQ(test, shca_key_add(&f->table, key), 0);
+	add_region(test, &f->region, SHCA_KEY_REGION);
+	add_region(test, &f->fast, SHCA_KEY_FAST);
 	for (i = 0; i < ARRAY_SIZE(f->window); i++)
 		add_window(test, &f->window[i], SHCA_KEY_WINDOW_2);
 	add_window(test, &f->old_window, SHCA_KEY_WINDOW_1);
@@ -101,6 +111,8 @@ static void table_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shca_key_remove(&f->old_window), 0);
 	KUNIT_EXPECT_EQ(test, f->region.windows, 0);
 	KUNIT_EXPECT_EQ(test, shca_key_remove(&f->region.key), 0);
+	KUNIT_EXPECT_EQ(test, f->fast.windows, 0);
+	KUNIT_EXPECT_EQ(test, shca_key_remove(&f->fast.key), 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&f->qp.windows));
 	KUNIT_EXPECT_TRUE(test, list_empty(&f->other.windows));
 	KUNIT_EXPECT_EQ(test, f->pages.users, 0);
@@ -138,8 +150,9 @@ static bool readable(struct fixture *f, u32 key, const struct shca_qp *qp,
 	return true;
 }
 
-static int bind(struct fixture *f, struct shca_key *window, struct shca_qp *qp,
-		u32 access, u64 addr, u64 length)
+static int bind_on(struct fixture *f, struct shca_region *region,
+		   struct shca_key *window, struct shca_qp *qp, u32 access,
+		   u64 addr, u64 length)
 {
 	const struct shca_bind bind = {
 		.pd = &f->pd,
@@ -147,13 +160,19 @@ static int bind(struct fixture *f, struct shca_key *window, struct shca_qp *qp,
 		.mw_rkey = window->key,
 		/* As ibv_inc_rkey() does it. */
 		.new_rkey = (window->key & ~0xffU) | ((window->key + 1) & 0xff),
-		.mr_lkey = f->region.key.key,
+		.mr_lkey = region->key.key,
 		.access = access,
 		.addr = addr,
 		.length = length,
 	};
 
 	return shca_key_bind(&f->table, &bind);
+}
+
+static int bind(struct fixture *f, struct shca_key *window, struct shca_qp *qp,
+		u32 access, u64 addr, u64 length)
+{
+	return bind_on(f, &f->region, window, qp, access, addr, length);
 }
 
 /* ---- keys come and go ---- */
@@ -356,6 +375,53 @@ static void refused_invalidation_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->region.windows, 1);
 }
 
+static int invalidate(struct fixture *f, u32 key)
+{
+	return shca_key_invalidate(&f->table, key, &f->pd, &f->qp);
+}
+
+static void fast_region_is_invalidated_once(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	u32 key = f->fast.key.key;
+
+	KUNIT_EXPECT_TRUE(test, readable(f, key, &f->qp, BASE));
+	KUNIT_EXPECT_EQ(test, invalidate(f, key), 0);
+	KUNIT_EXPECT_FALSE(test, readable(f, key, &f->qp, BASE));
+	KUNIT_EXPECT_EQ(test, bind_on(f, &f->fast, &f->window[0], &f->qp, RR,
+				      BASE, 16), -EACCES);
+	KUNIT_EXPECT_EQ(test, invalidate(f, key), -EACCES);
+	/* Its memory, and a region of a process on the same, stay. */
+	KUNIT_EXPECT_PTR_EQ(test, f->fast.pages, &f->pages);
+	KUNIT_EXPECT_TRUE(test, readable(f, f->region.key.key, &f->qp, BASE));
+}
+
+static void fast_region_with_a_window_stays(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct shca_key *w = &f->window[0];
+
+	KUNIT_ASSERT_EQ(test, bind_on(f, &f->fast, w, &f->qp, RR, BASE, 16), 0);
+	KUNIT_EXPECT_EQ(test, f->fast.windows, 1);
+	KUNIT_EXPECT_EQ(test, invalidate(f, f->fast.key.key), -EACCES);
+	KUNIT_EXPECT_TRUE(test, readable(f, f->fast.key.key, &f->qp, BASE));
+	KUNIT_EXPECT_TRUE(test, readable(f, w->key, &f->qp, BASE));
+	KUNIT_EXPECT_EQ(test, invalidate(f, w->key), 0);
+	KUNIT_EXPECT_EQ(test, invalidate(f, f->fast.key.key), 0);
+}
+
+static void dma_region_is_not_invalidated(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct shca_region *dma = kunit_kzalloc(test, sizeof(*dma), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dma);
+	add_region(test, dma, SHCA_KEY_DMA);
+	KUNIT_EXPECT_EQ(test, invalidate(f, dma->key.key), -EACCES);
+	KUNIT_EXPECT_TRUE(test, readable(f, dma->key.key, &f->qp, BASE));
+	KUNIT_EXPECT_EQ(test, shca_key_remove(&dma->key), 0);
+}
+
 #define KEY_TURNS	260
 
 /* The low 8 bits come round: no key of the last 255 turns works. */
@@ -503,6 +569,7 @@ struct wait_row {
 
 static const struct wait_row wait_rows[] = {
 	{ "invalidating a window", INVALIDATE, SHCA_KEY_WINDOW_2 },
+	{ "invalidating a fast-register region", INVALIDATE, SHCA_KEY_FAST },
 	{ "deallocating a type 2 window", REMOVE, SHCA_KEY_WINDOW_2 },
 	{ "deallocating a type 1 window", REMOVE, SHCA_KEY_WINDOW_1 },
 	{ "resetting the QP that a window is bound to", UNBIND_QP,
@@ -519,6 +586,20 @@ static void wait_desc(const struct wait_row *row, char *desc)
 
 KUNIT_ARRAY_PARAM(wait, wait_rows, wait_desc);
 
+static struct shca_key *key_of_kind(struct fixture *f, enum shca_key_kind kind)
+{
+	switch (kind) {
+	case SHCA_KEY_REGION:
+		return &f->region.key;
+	case SHCA_KEY_FAST:
+		return &f->fast.key;
+	case SHCA_KEY_WINDOW_1:
+		return &f->old_window;
+	default:
+		return &f->window[0];
+	}
+}
+
 static void waits_for_accesses(struct kunit *test)
 {
 	const struct wait_row *row = test->param_value;
@@ -530,9 +611,8 @@ static void waits_for_accesses(struct kunit *test)
 	u32 old;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	key = row->kind == SHCA_KEY_REGION ? &f->region.key :
-	      row->kind == SHCA_KEY_WINDOW_1 ? &f->old_window : &f->window[0];
-	if (row->kind != SHCA_KEY_REGION)
+	key = key_of_kind(f, row->kind);
+	if (key->state == SHCA_KEY_FREE)
 		KUNIT_ASSERT_EQ(test, bind(f, key, &f->qp, RR, BASE, 16), 0);
 	old = key->key;
 	KUNIT_ASSERT_EQ(test, get(f, old, &f->qp, BASE, 16, &first), 0);
@@ -620,6 +700,9 @@ static struct kunit_case table_cases[] = {
 	KUNIT_CASE(window_is_bound_once),
 	KUNIT_CASE(window_is_invalidated_once),
 	KUNIT_CASE(refused_invalidation_changes_nothing),
+	KUNIT_CASE(fast_region_is_invalidated_once),
+	KUNIT_CASE(fast_region_with_a_window_stays),
+	KUNIT_CASE(dma_region_is_not_invalidated),
 	KUNIT_CASE(old_keys_stay_dead),
 	KUNIT_CASE(type_1_window_is_bound_anew),
 	KUNIT_CASE(type_1_window_is_unbound_by_no_length),

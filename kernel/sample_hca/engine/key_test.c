@@ -95,6 +95,20 @@ static const struct permit_row permit_rows[] = {
 	{ "type 1 window written by an lkey",
 	  ON(WINDOW_1), BY_LKEY(LW | RR | RW, LW), ALL, NO },
 
+	/* The regions of kernel consumers are regions. */
+	{ "DMA region written locally", ON(DMA), BY_LKEY(LW, LW), ALL, YES },
+	{ "DMA region read remotely", ON(DMA), BY_RKEY(LW | RR, RR), ALL, YES },
+	{ "DMA region without remote read", ON(DMA), BY_RKEY(LW, RR), ALL, NO },
+	{ "fast-register region written locally",
+	  ON(FAST), BY_LKEY(LW, LW), ALL, YES },
+	{ "fast-register region read remotely",
+	  ON(FAST), BY_RKEY(RR, RR), ALL, YES },
+	{ "fast-register region that is not registered", .kind = SHCA_KEY_FAST,
+	  .state = SHCA_KEY_FREE, BY_RKEY(RR, RR), ALL, NO },
+	{ "fast-register region that is being invalidated",
+	  .kind = SHCA_KEY_FAST, .state = SHCA_KEY_DRAINING, BY_RKEY(RR, RR),
+	  ALL, NO },
+
 	/* Every remote right by itself. */
 	{ "region read remotely", ON(REGION), BY_RKEY(RR, RR), ALL, YES },
 	{ "region written remotely", ON(REGION), BY_RKEY(LW | RW, RW), ALL, YES },
@@ -287,6 +301,8 @@ struct bind_row {
 
 #define W1(s)		.kind = SHCA_KEY_WINDOW_1, .state = SHCA_KEY_##s
 #define W2(s)		.kind = SHCA_KEY_WINDOW_2, .state = SHCA_KEY_##s
+#define FAST(s)		.kind = SHCA_KEY_FAST, .state = SHCA_KEY_##s
+#define DMA(s)		.kind = SHCA_KEY_DMA, .state = SHCA_KEY_##s
 #define MR(a)		.mr_kind = SHCA_KEY_REGION, .mr_state = SHCA_KEY_VALID, \
 			.mr_access = a
 #define FULL		(LW | RR | RW | RA | MWB)
@@ -309,6 +325,15 @@ static const struct bind_row bind_rows[] = {
 	  .mr_state = SHCA_KEY_VALID, .mr_access = FULL, FOR(RR), ALL, NO },
 	{ "on a type 2 window", W2(FREE), .mr_kind = SHCA_KEY_WINDOW_2,
 	  .mr_state = SHCA_KEY_VALID, .mr_access = FULL, FOR(RR), ALL, NO },
+	{ "on a fast-register region", W2(FREE), .mr_kind = SHCA_KEY_FAST,
+	  .mr_state = SHCA_KEY_VALID, .mr_access = FULL, FOR(RR), ALL, YES },
+	{ "on a fast-register region that is not registered", W2(FREE),
+	  .mr_kind = SHCA_KEY_FAST, .mr_state = SHCA_KEY_FREE,
+	  .mr_access = FULL, FOR(RR), ALL, NO },
+	{ "a DMA region in the window's place", .kind = SHCA_KEY_DMA,
+	  .state = SHCA_KEY_VALID, MR(FULL), FOR(RR), ALL, NO },
+	{ "a fast-register region in the window's place", FAST(FREE), MR(FULL),
+	  FOR(RR), ALL, NO },
 	{ "on a region that is being deregistered", W2(FREE),
 	  .mr_kind = SHCA_KEY_REGION, .mr_state = SHCA_KEY_DRAINING,
 	  .mr_access = FULL, FOR(RR), ALL, NO },
@@ -430,6 +455,7 @@ static void bind_permitted(struct kunit *test)
  * @differs: bits in which the key named differs
  * @other_pd: it has another PD than the responder
  * @other_qp: it is bound to another QP
+ * @windows: windows that are bound on it
  * @permitted: the answer
  */
 struct invalidate_row {
@@ -439,6 +465,7 @@ struct invalidate_row {
 	u32 differs;
 	bool other_pd;
 	bool other_qp;
+	u32 windows;
 	bool permitted;
 };
 
@@ -452,8 +479,22 @@ static const struct invalidate_row invalidate_rows[] = {
 	  .other_qp = true, NO },
 	{ "type 1 window, bound", W1(VALID), NO },
 	{ "type 1 window, free", W1(FREE), NO },
+	{ "type 1 window, being bound anew", W1(DRAINING), NO },
 	{ "region of a process", .kind = SHCA_KEY_REGION,
 	  .state = SHCA_KEY_VALID, NO },
+	{ "region of a process, with a window", .kind = SHCA_KEY_REGION,
+	  .state = SHCA_KEY_VALID, .windows = 1, NO },
+	{ "fast-register region, registered", FAST(VALID), YES },
+	{ "fast-register region, not registered", FAST(FREE), NO },
+	{ "fast-register region, being invalidated", FAST(DRAINING), NO },
+	{ "fast-register region, a window bound on it", FAST(VALID),
+	  .windows = 1, NO },
+	{ "fast-register region of another PD", FAST(VALID), .other_pd = true,
+	  NO },
+	{ "fast-register region, wrong low 8 bits", FAST(VALID),
+	  .differs = 0x01, NO },
+	{ "DMA region", DMA(VALID), NO },
+	{ "DMA region of another PD", DMA(VALID), .other_pd = true, NO },
 	{ "wrong low 8 bits: one too many", W2(VALID), .differs = 0x01, NO },
 	{ "wrong low 8 bits: the highest of them", W2(VALID),
 	  .differs = 0x80, NO },
@@ -471,8 +512,10 @@ KUNIT_ARRAY_PARAM(invalidate, invalidate_rows, invalidate_desc);
 static void invalidate_permitted(struct kunit *test)
 {
 	const struct invalidate_row *row = test->param_value;
+	struct shca_region region = { .windows = row->windows };
 	const struct shca_key key = {
 		.key = KEY,
+		.region = &region,
 		.kind = row->kind,
 		.state = row->state,
 		.access = RR | RW,
