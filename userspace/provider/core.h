@@ -79,7 +79,7 @@ int shca_core_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *
  */
 #define SHCA_QP_EX_TAIL (2 * sizeof(void *))
 
-int shca_core_check_send_ops(uint64_t send_ops_flags, uint64_t device_caps);
+int shca_core_check_send_ops(uint64_t send_ops_flags, enum ibv_qp_type type, uint64_t device_caps);
 void shca_core_set_send_ops(struct ibv_qp_ex *qp, uint64_t send_ops_flags);
 
 /* Returns NULL and sets errno, as shca_core_qp_create(). */

@@ -170,10 +170,10 @@ void mark_as_qp_ex(ibv_qp_ex &qp)
 } // namespace
 } // namespace shca
 
-int shca_core_check_send_ops(uint64_t send_ops_flags, uint64_t device_caps)
+int shca_core_check_send_ops(uint64_t send_ops_flags, ibv_qp_type type, uint64_t device_caps)
 {
 	for (const auto &grant : shca::kGrants) {
-		const shca::SendOp *op = shca::find_send_op(grant.opcode);
+		const shca::SendOp *op = shca::find_send_op(grant.opcode, type);
 		if (op != nullptr && (op->device_cap & ~device_caps) == 0) {
 			send_ops_flags &= ~grant.flag;
 		}

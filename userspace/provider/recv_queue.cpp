@@ -3,9 +3,10 @@
 // Posting to a receive queue.
 #include "recv_queue.hpp"
 
+#include "posting.hpp"
+
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <span>
 
 namespace shca
@@ -35,46 +36,16 @@ int RecvQueue::post_one(std::uint32_t index, const ibv_recv_wr &wr)
 			  .reserved = 0};
 	std::byte *to = ring_.slot(index);
 	std::memcpy(to, &wqe, sizeof(wqe));
-	to += sizeof(wqe);
-	for (const auto &sge : sges) {
-		wire::Sge entry{.addr = sge.addr, .length = sge.length, .lkey = sge.lkey};
-		std::memcpy(to, &entry, sizeof(entry));
-		to += sizeof(entry);
-	}
+	write_sges(to + sizeof(wqe), sges);
 	return 0;
 }
 
 int RecvQueue::post(ibv_recv_wr *wr, ibv_recv_wr **bad_wr)
 {
-	ibv_recv_wr *first = wr;
-	int error = 0;
-	bool ring_it = false;
-	{
-		std::lock_guard guard(lock_);
-		std::uint32_t index = ring_.next();
-
-		for (; wr != nullptr; wr = wr->next) {
-			error = post_one(index, *wr);
-			if (error != 0) {
-				break;
-			}
-			++index;
-		}
-		if (index != ring_.next()) {
-			ring_.publish(index);
-			ring_it = ring_.wants_doorbell();
-		}
-	}
-	if (error != 0) {
-		*bad_wr = wr;
-	}
-	// A doorbell that fails is a device that is gone: none of the list runs.
-	int gone = ring_it ? doorbells_->recv(qp_) : 0;
-	if (gone != 0) {
-		*bad_wr = first;
-		return gone;
-	}
-	return error;
+	return post_list(
+		lock_, ring_, wr, bad_wr,
+		[&](std::uint32_t index, const ibv_recv_wr &one) { return post_one(index, one); },
+		[&] { return ring_.wants_doorbell() ? doorbells_->recv(qp_) : 0; });
 }
 
 } // namespace shca

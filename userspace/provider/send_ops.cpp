@@ -109,43 +109,53 @@ constexpr unsigned kAnyOp = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
 constexpr unsigned kWrite = kAnyOp | IBV_SEND_INLINE;
 constexpr unsigned kSend = kWrite | IBV_SEND_SOLICITED;
 
+// The device has no other queue pairs.
+constexpr unsigned kRc = 1U << IBV_QPT_RC;
+
 constexpr auto kSendOps = [] {
 	std::array<SendOp, IBV_WR_SEND_WITH_INV + 1> ops{};
 	using enum wire::WrOpcode;
 
-	ops[IBV_WR_SEND] = {send, kSend | IBV_SEND_INVALIDATE, 0, true, fill_send};
-	ops[IBV_WR_SEND_WITH_IMM] = {send_with_imm, kSend, 0, true, fill_ex};
-	ops[IBV_WR_SEND_WITH_INV] = {send_with_inv, kSend, SHCA_CAP_SEND_W_INV, true, fill_ex};
-	ops[IBV_WR_RDMA_WRITE] = {rdma_write, kWrite, 0, true, fill_rdma};
-	ops[IBV_WR_RDMA_WRITE_WITH_IMM] = {rdma_write_with_imm, kSend, 0, true, fill_rdma_with_imm};
-	ops[IBV_WR_RDMA_READ] = {rdma_read, kAnyOp, 0, true, fill_rdma};
-	ops[IBV_WR_BIND_MW] = {bind_mw, kAnyOp, 0, false, fill_bind};
-	ops[IBV_WR_LOCAL_INV] = {local_inv, kAnyOp, 0, false, fill_ex};
+	ops[IBV_WR_SEND] = {send, kRc, kSend | IBV_SEND_INVALIDATE, 0, true, fill_send};
+	ops[IBV_WR_SEND_WITH_IMM] = {send_with_imm, kRc, kSend, 0, true, fill_ex};
+	ops[IBV_WR_SEND_WITH_INV] = {send_with_inv, kRc, kSend, SHCA_CAP_SEND_W_INV, true, fill_ex};
+	ops[IBV_WR_RDMA_WRITE] = {rdma_write, kRc, kWrite, 0, true, fill_rdma};
+	ops[IBV_WR_RDMA_WRITE_WITH_IMM] = {rdma_write_with_imm, kRc, kSend, 0, true,
+					   fill_rdma_with_imm};
+	ops[IBV_WR_RDMA_READ] = {rdma_read, kRc, kAnyOp, 0, true, fill_rdma};
+	ops[IBV_WR_BIND_MW] = {bind_mw, kRc, kAnyOp, 0, false, fill_bind};
+	ops[IBV_WR_LOCAL_INV] = {local_inv, kRc, kAnyOp, 0, false, fill_ex};
 	return ops;
 }();
 
 } // namespace
 
-const SendOp *find_send_op(std::uint32_t opcode)
+const SendOp *find_send_op(std::uint32_t opcode, ibv_qp_type type)
 {
-	if (opcode >= kSendOps.size() || kSendOps[opcode].fill == nullptr) {
+	const auto bit = static_cast<unsigned>(type);
+
+	if (opcode >= kSendOps.size() || bit >= 32 ||
+	    (kSendOps[opcode].qp_types & 1U << bit) == 0) {
 		return nullptr;
 	}
 	return &kSendOps[opcode];
 }
 
-int build_wqe(std::uint32_t opcode, const SendRequest &request, std::uint64_t device_caps,
-	      const SendOp *&op, wire::SendWqe &wqe)
+int build_wqe(std::uint32_t opcode, const SendRequest &request, ibv_qp_type type,
+	      std::uint64_t device_caps, const SendOp *&op, wire::SendWqe &wqe)
 {
 	unsigned flags = request.flags;
 
-	op = find_send_op(opcode);
+	op = find_send_op(opcode, type);
 	if (op == nullptr || (flags & ~op->flags) != 0) {
 		return EINVAL;
 	}
 	if ((flags & IBV_SEND_INVALIDATE) != 0) {
-		op = find_send_op(IBV_WR_SEND_WITH_INV);
+		op = find_send_op(IBV_WR_SEND_WITH_INV, type);
 		flags &= ~unsigned{IBV_SEND_INVALIDATE};
+	}
+	if (op == nullptr) {
+		return EINVAL;
 	}
 	if ((op->device_cap & ~device_caps) != 0) {
 		return EOPNOTSUPP;

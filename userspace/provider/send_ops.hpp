@@ -29,20 +29,22 @@ struct SendRequest {
 
 struct SendOp {
 	wire::WrOpcode opcode{};
+	unsigned qp_types = 0;        // 1 << enum ibv_qp_type: who may post it
 	unsigned flags = 0;           // the verbs flags that mean something to it
 	std::uint64_t device_cap = 0; // enum shca_caps that it cannot do without
 	bool has_data = false;
 	int (*fill)(wire::SendWqe &wqe, const SendRequest &request) = nullptr;
 };
 
-// The row of a verbs opcode, or nullptr for one that this device does not have.
-// Takes a number: a program may pass what is no value of the enumeration.
-const SendOp *find_send_op(std::uint32_t opcode);
+// The row of a verbs opcode, or nullptr for one that this device does not have on
+// such a queue pair. Takes a number: a program may pass what is no value of the
+// enumeration.
+const SendOp *find_send_op(std::uint32_t opcode, ibv_qp_type type);
 
 // Everything about a request that can be refused without looking at its data
-// or its queue pair. On 0, op is its row and wqe is complete but for the data.
-int build_wqe(std::uint32_t opcode, const SendRequest &request, std::uint64_t device_caps,
-	      const SendOp *&op, wire::SendWqe &wqe);
+// or the state of its queue pair. On 0, op is its row and wqe is complete but for the data.
+int build_wqe(std::uint32_t opcode, const SendRequest &request, ibv_qp_type type,
+	      std::uint64_t device_caps, const SendOp *&op, wire::SendWqe &wqe);
 
 } // namespace shca
 

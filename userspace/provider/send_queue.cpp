@@ -3,6 +3,8 @@
 // Posting to a send queue. What an operation is stands in send_ops.cpp.
 #include "send_queue.hpp"
 
+#include "posting.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <infiniband/gift.h>
@@ -70,7 +72,7 @@ int SendQueue::build(std::uint32_t index, std::uint32_t opcode, const SendReques
 	if (qp_->state < IBV_QPS_RTS) {
 		return EINVAL;
 	}
-	int error = build_wqe(opcode, request, device_caps_, op, wqe);
+	int error = build_wqe(opcode, request, qp_->qp_type, device_caps_, op, wqe);
 	if (error != 0) {
 		return error;
 	}
@@ -88,12 +90,7 @@ int SendQueue::put_sges(std::uint32_t index, wire::SendWqe &wqe, std::span<const
 	if (sges.size() > max_sge_) {
 		return EINVAL;
 	}
-	std::byte *to = ring_.slot(index) + sizeof(wqe);
-	for (const auto &sge : sges) {
-		wire::Sge entry{.addr = sge.addr, .length = sge.length, .lkey = sge.lkey};
-		std::memcpy(to, &entry, sizeof(entry));
-		to += sizeof(entry);
-	}
+	write_sges(ring_.slot(index) + sizeof(wqe), sges);
 	wqe.num_sge = static_cast<std::uint32_t>(sges.size());
 	return 0;
 }
@@ -150,35 +147,10 @@ int SendQueue::post_one(std::uint32_t index, const ibv_send_wr &wr)
 
 int SendQueue::post(ibv_send_wr *wr, ibv_send_wr **bad_wr)
 {
-	ibv_send_wr *first = wr;
-	int error = 0;
-	bool posted = false;
-	{
-		std::lock_guard guard(lock_);
-		std::uint32_t index = ring_.next();
-
-		for (; wr != nullptr; wr = wr->next) {
-			error = post_one(index, *wr);
-			if (error != 0) {
-				break;
-			}
-			++index;
-		}
-		posted = index != ring_.next();
-		if (posted) {
-			ring_.publish(index);
-		}
-	}
-	if (error != 0) {
-		*bad_wr = wr;
-	}
-	// A doorbell that fails is a device that is gone: none of the list runs.
-	int gone = posted ? doorbells_->send(qp_) : 0;
-	if (gone != 0) {
-		*bad_wr = first;
-		return gone;
-	}
-	return error;
+	return post_list(
+		lock_, ring_, wr, bad_wr,
+		[&](std::uint32_t index, const ibv_send_wr &one) { return post_one(index, one); },
+		[&] { return doorbells_->send(qp_); });
 }
 
 int SendQueue::bind(ibv_mw *mw, const ibv_mw_bind &bind)

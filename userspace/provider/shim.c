@@ -496,7 +496,7 @@ static int check_qp_attr(const struct ibv_qp_init_attr_ex *attr, uint64_t caps)
 	if (attr->qp_type != IBV_QPT_RC || attr->srq)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		return shca_core_check_send_ops(attr->send_ops_flags, caps);
+		return shca_core_check_send_ops(attr->send_ops_flags, attr->qp_type, caps);
 	return 0;
 }
 

@@ -94,6 +94,7 @@ struct QpOptions {
 	std::uint64_t device_caps = SHCA_CAP_SEND_W_INV;
 	std::uint64_t send_ops = 0;
 	bool sq_sig_all = false;
+	ibv_qp_type type = IBV_QPT_RC;
 	ibv_qp_state state = IBV_QPS_RTS;
 };
 
@@ -124,6 +125,7 @@ public:
 			abort();
 		}
 		qp()->state = options.state;
+		qp()->qp_type = options.type;
 		if (options.send_ops != 0) {
 			shca_core_set_send_ops(ex(), options.send_ops);
 		}

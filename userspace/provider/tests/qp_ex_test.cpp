@@ -269,23 +269,38 @@ TEST(SendOps, ExactlyTheOnesThatWorkAreGranted)
 {
 	for (unsigned bit = 0; bit < 64; ++bit) {
 		const std::uint64_t flag = std::uint64_t{1} << bit;
-		EXPECT_EQ(shca_core_check_send_ops(flag, SHCA_CAP_SEND_W_INV),
+		EXPECT_EQ(shca_core_check_send_ops(flag, IBV_QPT_RC, SHCA_CAP_SEND_W_INV),
 			  (kAll & flag) != 0 ? 0 : EOPNOTSUPP)
 			<< bit;
-		EXPECT_EQ(shca_core_check_send_ops(kAll | flag, SHCA_CAP_SEND_W_INV),
+		EXPECT_EQ(shca_core_check_send_ops(kAll | flag, IBV_QPT_RC, SHCA_CAP_SEND_W_INV),
 			  (kAll & flag) != 0 ? 0 : EOPNOTSUPP)
 			<< bit;
 	}
-	EXPECT_EQ(shca_core_check_send_ops(0, 0), 0);
+	EXPECT_EQ(shca_core_check_send_ops(0, IBV_QPT_RC, 0), 0);
 }
 
 TEST(SendOps, SendWithInvalidateIsNotGrantedWhereTheDeviceCannotDoIt)
 {
 	for (std::uint64_t caps : {std::uint64_t{0}, std::uint64_t{SHCA_CAP_GIFT}}) {
-		EXPECT_EQ(shca_core_check_send_ops(IBV_QP_EX_WITH_SEND_WITH_INV, caps), EOPNOTSUPP);
+		EXPECT_EQ(shca_core_check_send_ops(IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QPT_RC, caps),
+			  EOPNOTSUPP);
 		EXPECT_EQ(shca_core_check_send_ops(
-				  kAll & ~std::uint64_t{IBV_QP_EX_WITH_SEND_WITH_INV}, caps),
+				  kAll & ~std::uint64_t{IBV_QP_EX_WITH_SEND_WITH_INV}, IBV_QPT_RC,
+				  caps),
 			  0);
+	}
+}
+
+TEST(SendOps, NoneIsGrantedOnAnotherTypeOfQueuePair)
+{
+	for (ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND,
+				 IBV_QPT_XRC_RECV, IBV_QPT_DRIVER}) {
+		for (unsigned bit = 0; bit < 64; ++bit) {
+			EXPECT_EQ(shca_core_check_send_ops(std::uint64_t{1} << bit, type,
+							   SHCA_CAP_SEND_W_INV),
+				  EOPNOTSUPP)
+				<< "type " << type << ", bit " << bit;
+		}
 	}
 }
 

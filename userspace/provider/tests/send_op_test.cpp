@@ -317,5 +317,24 @@ TEST(SendWithInvalidate, TheFlagDoesNotGoWithImmediateDataOrWithItself)
 	}
 }
 
+TEST(SendWithInvalidate, IsRefusedOnEveryQueuePairThatIsNotRc)
+{
+	for (ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND,
+				 IBV_QPT_XRC_RECV, IBV_QPT_DRIVER}) {
+		TestQp qp({.send_ops = IBV_QP_EX_WITH_SEND_WITH_INV, .type = type});
+		for (ibv_wr_opcode opcode : {IBV_WR_SEND_WITH_INV, IBV_WR_SEND}) {
+			ibv_send_wr wr = send_wr(opcode);
+			wr.send_flags = opcode == IBV_WR_SEND ? IBV_SEND_INVALIDATE : 0U;
+			EXPECT_EQ(qp.send(&wr), EINVAL) << type << ", " << opcode;
+			EXPECT_EQ(qp.bad_send, &wr) << type << ", " << opcode;
+		}
+		ibv_wr_start(qp.ex());
+		ibv_wr_send_inv(qp.ex(), kEx);
+		EXPECT_EQ(ibv_wr_complete(qp.ex()), EINVAL) << type;
+		EXPECT_EQ(qp.sq.header().producer, 0U) << type;
+		EXPECT_EQ(qp.send_doorbells, 0) << type;
+	}
+}
+
 } // namespace
 } // namespace shca_test
