@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Type 2 memory windows: what a bind asks for, what a bound window lets through,
- * and local invalidation. Remote invalidation is in send_inv.c.
+ * and local invalidation. Remote invalidation is in send_inv.c, what neither may
+ * invalidate in inv_refused.c, type 1 in mw1.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -215,35 +216,6 @@ static void local_inv(const struct test_case *c)
 	CHECK_ERR(0, ibv_dereg_mr(s.there));
 }
 
-enum inv_key { NEVER_BOUND, TWICE, USER_REGION, LOW_BITS, KEY_ZERO };
-
-static void bad_local_inv(const struct test_case *c)
-{
-	struct stage s = stage_new();
-	struct ibv_send_wr wr = { .wr_id = 6, .opcode = IBV_WR_LOCAL_INV };
-
-	if (c->n != NEVER_BOUND)
-		MUST_STATUS(OK, mw_bind(s.p.owner, &s.window, s.there, s.there->addr,
-					PAGE, WINDOW));
-	wr.invalidate_rkey = s.window.rkey;
-	if (c->n == TWICE) {
-		post_send(s.p.owner, &wr);
-		MUST_WC(cq_next(s.p.owner->scq), 6, IBV_WC_SUCCESS);
-	} else if (c->n == USER_REGION) {
-		wr.invalidate_rkey = s.there->rkey;
-	} else if (c->n == LOW_BITS) {
-		wr.invalidate_rkey ^= 2;
-	} else if (c->n == KEY_ZERO) {
-		wr.invalidate_rkey = 0;
-	}
-	post_send(s.p.owner, &wr);
-	MUST_WC(cq_next(s.p.owner->scq), 6, IBV_WC_MW_BIND_ERR);
-	CHECK_EQ(IBV_QPS_ERR, rc_state(s.p.owner));
-	/* The window that was bound still is. */
-	CHECK_ERR(c->n == NEVER_BOUND || c->n == TWICE ? 0 : EBUSY,
-		  ibv_dereg_mr(s.there));
-}
-
 static void bind_completion(const struct test_case *c)
 {
 	struct stage s = stage_new();
@@ -315,9 +287,6 @@ static void destroyed_qp(const struct test_case *c)
 #define ACCESS(text, a)	{ text, access_window, &(a) }
 #define BAD_BIND(text, wrong)						\
 	{ "a bind " text " is refused and opens nothing", bad_bind, NULL, wrong }
-#define BAD_INV(text, key)						\
-	{ "LOCAL_INV of " text " is a memory management error", bad_local_inv, \
-	  NULL, key }
 
 static const struct test_case cases[] = {
 	ACCESS("a window lets its first bytes be written", first_bytes),
@@ -343,11 +312,6 @@ static const struct test_case cases[] = {
 	{ "a bound window is not bound again", bound_twice },
 	{ "invalidated and bound again, a window opens its new range and closes the old", rebind },
 	{ "LOCAL_INV closes its window and lets the region go", local_inv },
-	BAD_INV("a window that was never bound", NEVER_BOUND),
-	BAD_INV("a window that is invalid already", TWICE),
-	BAD_INV("a user's region", USER_REGION),
-	BAD_INV("a key with wrong low 8 bits", LOW_BITS),
-	BAD_INV("key 0", KEY_ZERO),
 	{ "a bind completes as one and takes the low 8 bits of the key from the caller",
 	  bind_completion },
 	{ "a window is open when the send behind its bind arrives", bind_then_send },

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Send with invalidate: that it kills the window it names and nothing else, by
- * each of its three ways in, what the receiver learns, and every key for which
- * it is refused. Windows' other rules are in mw.c.
+ * each way to post one, what it carries, what the receiver learns, and what is
+ * refused when it is posted. The keys that it does not invalidate are in
+ * inv_refused.c, what it does against time is in inv_order.c.
  */
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,40 +14,34 @@
 #include <infiniband/gift.h>
 #include <rdma/sample_hca-abi.h>
 
+#include "lib/link.h"
 #include "lib/pair.h"
+#include "lib/ways.h"
 
 #define PAGE	4096UL
 #define CANARY	0xa5
 #define WINDOW	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
-/* The ways to post one. */
-enum way { BY_OPCODE, BY_FLAG, BY_QP_EX, WAYS };
-
-static const char *const way_names[WAYS] = {
-	"IBV_WR_SEND_WITH_INV", "IBV_SEND_INVALIDATE", "ibv_wr_send_inv",
-};
-
 struct stage {
 	struct pair p;
 	enum way way;
 	struct ibv_mr *here, *there;	/* the peer's memory and the owner's */
-	struct window window;		/* on all of the owner's */
+	struct window window;		/* on the owner's first page */
 };
 
 static struct stage stage_new(enum way way)
 {
-	struct qp_param param = {
-		.inline_data = 64,
-		.send_ops = way != BY_QP_EX ? 0 :
-			IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
-			IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE,
-	};
-	struct stage s = { .p = pair_new(&param), .way = way };
+	struct qp_param param = way_param(way, (struct qp_param){
+		.inline_data = 512, .sge = 8 });
+	struct stage s = { .way = way };
 
-	s.here = mr_new(s.p.peer->pd, PAGE);
-	s.there = mr_new(s.p.owner->pd, 2 * PAGE);
-	memset(s.here->addr, 0x11, PAGE);
-	memset(s.there->addr, CANARY, 2 * PAGE);
+	if (way == BY_COMMAND && !dev_is_sample())
+		test_skip("%s takes no work requests in commands", dev_name());
+	s.p = pair_new(&param);
+	s.here = mr_new(s.p.peer->pd, 2 * PAGE);
+	s.there = mr_new(s.p.owner->pd, 4 * PAGE);
+	memset(s.here->addr, 0x11, 2 * PAGE);
+	memset(s.there->addr, CANARY, 4 * PAGE);
 	s.window = mw_new(s.p.owner->pd);
 	return s;
 }
@@ -55,38 +51,23 @@ static enum ibv_wc_status bind_window(struct stage *s, struct window *w)
 	return mw_bind(s->p.owner, w, s->there, s->there->addr, PAGE, WINDOW);
 }
 
+/* By the same way, so that one queue is not filled by two. */
 static enum ibv_wc_status write_by(struct stage *s, uint32_t rkey)
 {
-	return do_rdma(s->p.peer, IBV_WR_RDMA_WRITE, s->here, s->here->addr, 64,
-		       (uintptr_t)s->there->addr, rkey);
+	struct ibv_sge sge = SGE(s->here, s->here->addr, 64);
+
+	way_send(s->p.peer, s->way, &(struct ibv_send_wr){
+		.wr_id = 3, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (uintptr_t)s->there->addr, rkey } });
+	return cq_next(s->p.peer->scq).status;
 }
 
-static void post_inv(struct rc *rc, enum way by, uint64_t wr_id, uint32_t rkey,
-		     struct ibv_mr *mr, uint32_t length, unsigned int flags)
+static void post_inv(struct stage *s, uint64_t wr_id, uint32_t rkey,
+		     struct ibv_sge *sges, int n, unsigned int flags)
 {
-	struct ibv_sge sge = SGE(mr, mr->addr, length);
-	struct ibv_send_wr wr = {
-		.wr_id = wr_id,
-		.opcode = by == BY_FLAG ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV,
-		.send_flags = flags | (by == BY_FLAG ? IBV_SEND_INVALIDATE : 0),
-		.sg_list = &sge,
-		.num_sge = !!length,
-		.invalidate_rkey = rkey,
-	};
-
-	if (by != BY_QP_EX) {
-		post_send(rc, &wr);
-		return;
-	}
-	ibv_wr_start(rc->qpx);
-	rc->qpx->wr_id = wr_id;
-	rc->qpx->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_send_inv(rc->qpx, rkey);
-	if (flags & IBV_SEND_INLINE)
-		ibv_wr_set_inline_data(rc->qpx, mr->addr, length);
-	else if (length)
-		ibv_wr_set_sge(rc->qpx, mr->lkey, (uintptr_t)mr->addr, length);
-	MUST_ERR(0, ibv_wr_complete(rc->qpx));
+	way_send(s->p.peer, s->way, &(struct ibv_send_wr){
+		.wr_id = wr_id, .opcode = IBV_WR_SEND_WITH_INV, .sg_list = sges,
+		.num_sge = n, .send_flags = flags, .invalidate_rkey = rkey });
 }
 
 static void check_received(struct ibv_wc wc, uint64_t wr_id, uint32_t rkey,
@@ -103,9 +84,9 @@ static void kills_its_window(const struct test_case *c)
 {
 	struct stage s = stage_new(c->n);
 	struct window second = mw_new(s.p.owner->pd);
+	struct ibv_sge sge = SGE(s.here, s.here->addr, 100);
 	uint32_t dead;
 
-	test_context("%s", way_names[s.way]);
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &second));
 	dead = s.window.rkey;
@@ -113,7 +94,7 @@ static void kills_its_window(const struct test_case *c)
 	CHECK_BYTES(s.here->addr, s.there->addr, 64);
 
 	post_recv(s.p.owner, 5, s.there, (char *)s.there->addr + PAGE, PAGE);
-	post_inv(s.p.peer, s.way, 4, dead, s.here, 100, 0);
+	post_inv(&s, 4, dead, &sge, 1, 0);
 	check_received(cq_next(s.p.owner->rcq), 5, dead, 100);
 	MUST_WC(cq_next(s.p.peer->scq), 4, IBV_WC_SUCCESS);
 	CHECK_BYTES(s.here->addr, (char *)s.there->addr + PAGE, 100);
@@ -127,163 +108,101 @@ static void kills_its_window(const struct test_case *c)
 	CHECK_EQ(0x22, *(unsigned char *)s.there->addr);
 }
 
-static void sizes(const struct test_case *c)
+/* ---- what it carries ---- */
+
+/* One message in these pieces, into a receive in those; bytes end to end. */
+static void carry(struct stage *s, struct ibv_sge *from, int n_from,
+		  struct ibv_sge *to, int n_to, uint32_t length, unsigned int flags)
 {
-	static const uint32_t lengths[] = { 0, 1, 63, 64, PAGE };
+	struct ibv_recv_wr recv = { .wr_id = 5, .sg_list = to, .num_sge = n_to }, *bad;
+	unsigned char *at = (unsigned char *)s->there->addr + PAGE;
+
+	MUST_STATUS(IBV_WC_SUCCESS, bind_window(s, &s->window));
+	test_fill(s->here->addr, 2 * PAGE, s->window.rkey);
+	memset(at, CANARY, 2 * PAGE);
+	MUST_ERR(0, ibv_post_recv(s->p.owner->qp, &recv, &bad));
+	post_inv(s, 4, s->window.rkey, from, n_from, flags);
+	check_received(cq_next(s->p.owner->rcq), 5, s->window.rkey, length);
+	MUST_WC(cq_next(s->p.peer->scq), 4, IBV_WC_SUCCESS);
+	MUST_EQ(CANARY, at[length]);
+	if (!test_bytes(__FILE__, __LINE__, "the message", s->here->addr, at, length))
+		test_exit();
+	/* Dead, and so free to be bound by the next. */
+}
+
+static void carries(struct stage *s, uint32_t length, unsigned int flags)
+{
+	struct ibv_sge from = SGE(s->here, s->here->addr, length);
+	struct ibv_sge to = SGE(s->there, (char *)s->there->addr + PAGE, 2 * PAGE);
+
+	carry(s, &from, 1, &to, 1, length, flags);
+}
+
+static void every_inline_length(const struct test_case *c)
+{
 	struct stage s = stage_new(c->n);
 
-	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-		for (int inlined = 0; inlined <= (lengths[i] <= 64); inlined++) {
-			test_context("%s, %u bytes%s", way_names[s.way], lengths[i],
-				     inlined ? " inline" : "");
-			MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-			test_fill(s.here->addr, PAGE, lengths[i] + inlined);
-			memset(s.there->addr, CANARY, 2 * PAGE);
-			post_recv(s.p.owner, 5, s.there, s.there->addr, 2 * PAGE);
-			post_inv(s.p.peer, s.way, 4, s.window.rkey, s.here,
-				 lengths[i], inlined ? IBV_SEND_INLINE : 0);
-			check_received(cq_next(s.p.owner->rcq), 5, s.window.rkey,
-				       lengths[i]);
-			MUST_WC(cq_next(s.p.peer->scq), 4, IBV_WC_SUCCESS);
-			CHECK_BYTES(s.here->addr, s.there->addr, lengths[i]);
-			CHECK_EQ(CANARY, ((unsigned char *)s.there->addr)[lengths[i]]);
+	CHECK_BETWEEN(512, s.p.peer->cap.max_inline_data, 4096);
+	for (uint32_t n = 0; n <= s.p.peer->cap.max_inline_data; n++) {
+		test_context("%u bytes inline", n);
+		carries(&s, n, IBV_SEND_INLINE);
+	}
+}
+
+/* Cut in pieces of these lengths, one byte apart from the next size of page. */
+static void pieces(const struct test_case *c)
+{
+	static const uint32_t cuts[][8] = {
+		{ 1, 1, 1, 1, 1, 1, 1, 1 }, { 0, 7, 0, 0, 9, 0, 1, 0 },
+		{ 4095, 1, 1, 4095 }, { 4096, 4096 }, { 4097, 0, 4095 }, { 0 },
+		{ 1, 2, 3, 5, 8, 13, 21, 34 },
+	};
+	struct stage s = stage_new(c->n);
+
+	for (size_t f = 0; f < ARRAY_LEN(cuts); f++) {
+		struct ibv_sge from[8], to[8];
+		uint32_t length = 0;
+
+		for (int i = 0; i < 8; i++) {
+			from[i] = SGE(s.here, (char *)s.here->addr + length, cuts[f][i]);
+			/* The receive is cut the other way round. */
+			length += cuts[f][i];
+		}
+		for (int i = 0, at = 0; i < 8; i++) {
+			to[i] = SGE(s.there, (char *)s.there->addr + PAGE + at,
+				    cuts[f][7 - i]);
+			at += cuts[f][7 - i];
+		}
+		test_context("cut %zu", f);
+		carry(&s, from, 8, to, 8, length, 0);
+		if (length <= 512) {
+			test_context("cut %zu, inline", f);
+			carry(&s, from, 8, to, 8, length, IBV_SEND_INLINE);
 		}
 	}
 }
 
-/* The keys that a send with invalidate may not name. */
-enum key {
-	NEVER_BOUND, INVALIDATED, LOCALLY_INVALIDATED, DEALLOCATED, USER_REGION,
-	LKEY, LOW_BITS, OLD_KEY, ZERO, NO_SUCH, OTHER_QP, OTHER_PD, PEERS_OWN,
-};
-
-/* Makes the key. *still says which window must still be bound afterwards. */
-static uint32_t make_key(struct stage *s, enum key what, struct window **still,
-			 struct ibv_mr **still_on)
+static void no_bytes(const struct test_case *c)
 {
-	static struct window other;
-	struct ibv_mr *mr;
-	struct pair p2;
-	uint32_t rkey;
+	struct stage s = stage_new(c->n);
+	struct ibv_sge sge = SGE(s.here, s.here->addr, 0);
+	struct ibv_sge to = SGE(s.there, s.there->addr, 0);
+	/* An element of no bytes names no memory, whatever key it has. */
+	struct ibv_sge bad_key = { .lkey = 0x77 };
 
-	*still = &s->window;
-	*still_on = s->there;
-	switch (what) {
-	case NEVER_BOUND:
-		return mw_new(s->p.owner->pd).rkey;
-	case INVALIDATED:
-		other = mw_new(s->p.owner->pd);
-		MUST_STATUS(IBV_WC_SUCCESS, bind_window(s, &other));
-		post_recv(s->p.owner, 5, NULL, NULL, 0);
-		post_inv(s->p.peer, s->way, 4, other.rkey, s->here, 0, 0);
-		MUST_WC(cq_next(s->p.owner->rcq), 5, IBV_WC_SUCCESS);
-		MUST_WC(cq_next(s->p.peer->scq), 4, IBV_WC_SUCCESS);
-		return other.rkey;
-	case LOCALLY_INVALIDATED:
-		other = mw_new(s->p.owner->pd);
-		MUST_STATUS(IBV_WC_SUCCESS, bind_window(s, &other));
-		MUST_STATUS(IBV_WC_SUCCESS, mw_local_inv(s->p.owner, other.rkey));
-		return other.rkey;
-	case DEALLOCATED:
-		other = mw_new(s->p.owner->pd);
-		MUST_STATUS(IBV_WC_SUCCESS, bind_window(s, &other));
-		MUST_ERR(0, ibv_dealloc_mw(other.mw));
-		return other.rkey;
-	case USER_REGION:
-		return s->there->rkey;
-	case LKEY:
-		mr = mr_reg(s->p.owner->pd, s->there->addr, PAGE,
-			    IBV_ACCESS_LOCAL_WRITE);
-		return mr->lkey;
-	case LOW_BITS:
-		return s->window.rkey ^ 0x40;
-	case OLD_KEY:
-		rkey = s->window.rkey;
-		MUST_STATUS(IBV_WC_SUCCESS, mw_local_inv(s->p.owner, rkey));
-		MUST_STATUS(IBV_WC_SUCCESS, bind_window(s, &s->window));
-		return rkey;
-	case ZERO:
-		return 0;
-	case NO_SUCH:
-		return 0xfffffe01;
-	case OTHER_QP:
-	case OTHER_PD:
-		/* Bound to another queue pair of the owner, and alive there. */
-		p2 = (struct pair){ .dev = s->p.dev };
-		p2.owner = rc_create(s->p.dev, &(struct qp_param){
-			.pd = what == OTHER_QP ? s->p.owner->pd : NULL });
-		p2.peer = rc_create(s->p.dev, NULL);
-		rc_pair(p2.owner, p2.peer);
-		mr = mr_new(p2.owner->pd, PAGE);
-		other = mw_new(p2.owner->pd);
-		MUST_STATUS(IBV_WC_SUCCESS, mw_bind(p2.owner, &other, mr, mr->addr,
-						    PAGE, WINDOW));
-		*still = &other;
-		*still_on = mr;
-		return other.rkey;
-	case PEERS_OWN:
-		/* Bound at the sender's end of the connection, not the receiver's. */
-		other = mw_new(s->p.peer->pd);
-		MUST_STATUS(IBV_WC_SUCCESS, mw_bind(s->p.peer, &other, s->here,
-						    s->here->addr, PAGE, WINDOW));
-		*still = &other;
-		*still_on = s->here;
-		return other.rkey;
-	}
-	MUST(false);
-	return 0;
-}
-
-static void check_state(struct rc *rc, enum ibv_qp_state expected)
-{
-	for (int i = 0; i < 1000 && rc_state(rc) != expected; i++)
-		test_sleep_ms(2);
-	CHECK_EQ(expected, rc_state(rc));
-}
-
-static void refuse(enum key key, enum way way)
-{
-	struct stage s = stage_new(way);
-	struct ibv_mr *still_on;
-	struct window *still;
-	struct rc *fresh;
-	uint32_t rkey;
-
-	test_context("%s", way_names[way]);
-	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-	rkey = make_key(&s, key, &still, &still_on);
-	for (int i = 0; i < 3; i++)
-		post_recv(s.p.owner, 20 + i, s.there, (char *)s.there->addr + PAGE, 64);
-	post_inv(s.p.peer, way, 10, rkey, s.here, 64, 0);
-	for (int i = 1; i < 3; i++)
-		post_simple(s.p.peer, IBV_WR_SEND, 10 + i, NULL, NULL, 0, 0, 0);
-
-	MUST_WC(cq_next(s.p.owner->rcq), 20, IBV_WC_REM_INV_REQ_ERR);
-	MUST_WC(cq_next(s.p.peer->scq), 10, IBV_WC_REM_INV_REQ_ERR);
-	for (int i = 1; i < 3; i++) {
-		MUST_WC(cq_next(s.p.owner->rcq), 20 + i, IBV_WC_WR_FLUSH_ERR);
-		MUST_WC(cq_next(s.p.peer->scq), 10 + i, IBV_WC_WR_FLUSH_ERR);
-	}
-	check_state(s.p.owner, IBV_QPS_ERR);
-	check_state(s.p.peer, IBV_QPS_ERR);
-	CHECK(cq_quiet(s.p.owner->rcq, 10));
-
-	/* A region is held by the windows bound on it: nothing was invalidated. */
-	CHECK_ERR(EBUSY, ibv_dereg_mr(still_on));
-	MUST_ERR(0, ibv_dealloc_mw(still->mw));
-	CHECK_ERR(0, ibv_dereg_mr(still_on));
-
-	/* And the process can go on with a new queue pair. */
-	fresh = rc_create(s.p.dev, NULL);
-	rc_pair(fresh, rc_create(s.p.dev, NULL));
-	CHECK_STATUS(IBV_WC_SUCCESS,
-		     do_rdma(fresh, IBV_WR_RDMA_WRITE, NULL, NULL, 0, 0, 0));
-}
-
-static void refused(const struct test_case *c)
-{
-	for (enum way way = BY_OPCODE; way < WAYS; way++)
-		refuse(c->n, way);
+	test_context("no element into no element");
+	carry(&s, NULL, 0, NULL, 0, 0, 0);
+	test_context("no element, inline");
+	carry(&s, NULL, 0, NULL, 0, 0, IBV_SEND_INLINE);
+	test_context("an element of no bytes");
+	carry(&s, &sge, 1, &to, 1, 0, 0);
+	test_context("an element of no bytes without a key");
+	carry(&s, &bad_key, 1, NULL, 0, 0, 0);
+	test_context("no element into room for more");
+	to.length = 64;
+	carry(&s, NULL, 0, &to, 1, 0, 0);
+	test_context("a whole page and more");
+	carries(&s, PAGE + 1, 0);
 }
 
 static void frees_region(const struct test_case *c)
@@ -293,77 +212,225 @@ static void frees_region(const struct test_case *c)
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
 	CHECK_ERR(EBUSY, ibv_dereg_mr(s.there));
 	post_recv(s.p.owner, 5, NULL, NULL, 0);
-	post_inv(s.p.peer, s.way, 4, s.window.rkey, s.here, 0, 0);
+	post_inv(&s, 4, s.window.rkey, NULL, 0, 0);
 	MUST_WC(cq_next(s.p.owner->rcq), 5, IBV_WC_SUCCESS);
 	CHECK_ERR(0, ibv_dereg_mr(s.there));
 }
 
-/* Waiting for a receive invalidates nothing yet; and then it does once. */
-static void waits_for_receive(const struct test_case *c)
-{
-	struct stage s = stage_new(BY_OPCODE);
-	struct ibv_mr *mr = s.there;
-
-	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-	post_inv(s.p.peer, s.way, 4, s.window.rkey, s.here, 64, 0);
-	CHECK(cq_quiet(s.p.peer->scq, 100));
-	CHECK_ERR(EBUSY, ibv_dereg_mr(mr));
-	post_recv(s.p.owner, 5, mr, (char *)mr->addr + PAGE, 64);
-	check_received(cq_next(s.p.owner->rcq), 5, s.window.rkey, 64);
-	MUST_WC(cq_next(s.p.peer->scq), 4, IBV_WC_SUCCESS);
-	CHECK_ERR(0, ibv_dereg_mr(mr));
-}
-
 static void too_long_kills_nothing(const struct test_case *c)
 {
-	struct stage s = stage_new(BY_OPCODE);
+	struct stage s = stage_new(c->n);
+	struct ibv_sge sge = SGE(s.here, s.here->addr, 64);
 
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
 	post_recv(s.p.owner, 5, s.there, (char *)s.there->addr + PAGE, 63);
-	post_inv(s.p.peer, s.way, 4, s.window.rkey, s.here, 64, 0);
+	post_inv(&s, 4, s.window.rkey, &sge, 1, 0);
 	MUST_WC(cq_next(s.p.owner->rcq), 5, IBV_WC_LOC_LEN_ERR);
 	MUST_WC(cq_next(s.p.peer->scq), 4, IBV_WC_REM_INV_REQ_ERR);
 	CHECK_ERR(EBUSY, ibv_dereg_mr(s.there));
 }
 
-/* Longer than the 8 bits of the key that the owner chooses take to come round. */
-static void cycles(const struct test_case *c)
+/* ---- what is refused when it is posted ---- */
+
+#define UNKNOWN	0x80000000U
+
+struct bad {
+	const char *name;
+	uint32_t opcode;
+	unsigned int flags;
+	unsigned int ways;	/* not all can say it, and get it to the device */
+};
+
+#define POST	0x1
+#define EX	0x4
+#define COMMAND	0x8
+static_assert(POST == 1 << BY_OPCODE && EX == 1 << BY_QP_EX && COMMAND == 1 << BY_COMMAND,
+	      "the bits of the ways");
+#define INV	IBV_SEND_INVALIDATE
+
+static const struct bad bad_requests[] = {
+	{ "the flag with immediate data", IBV_WR_SEND_WITH_IMM, INV, POST | COMMAND },
+	{ "the flag with a send with invalidate", IBV_WR_SEND_WITH_INV, INV,
+	  POST | EX | COMMAND },
+	{ "the flag with an RDMA WRITE", IBV_WR_RDMA_WRITE, INV, POST | EX | COMMAND },
+	{ "the flag with one that has immediate data", IBV_WR_RDMA_WRITE_WITH_IMM, INV,
+	  POST | COMMAND },
+	{ "the flag with an RDMA READ", IBV_WR_RDMA_READ, INV, POST | EX | COMMAND },
+	{ "the flag with a local invalidate", IBV_WR_LOCAL_INV, INV, POST },
+	{ "the flag with a bind", IBV_WR_BIND_MW, INV, POST },
+	{ "the flag where the key has no place", IBV_WR_SEND, INV, EX | COMMAND },
+	{ "a checksum", IBV_WR_SEND_WITH_INV, IBV_SEND_IP_CSUM, POST | EX | COMMAND },
+	{ "flag 0x20", IBV_WR_SEND_WITH_INV, 0x20, POST | EX | COMMAND },
+	{ "flag 0x80", IBV_WR_SEND_WITH_INV, 0x80, POST | EX | COMMAND },
+	{ "flag 0x10000", IBV_WR_SEND_WITH_INV, 0x10000, POST | EX | COMMAND },
+	{ "flag 0x80000000", IBV_WR_SEND_WITH_INV, UNKNOWN, POST | EX | COMMAND },
+	{ "flag 0x80000000 with the flag", IBV_WR_SEND, INV | UNKNOWN, POST | EX | COMMAND },
+	{ "an opcode that the device has not", IBV_WR_ATOMIC_CMP_AND_SWP, 0,
+	  POST | COMMAND },
+	{ "an opcode that nobody has", 77, 0, POST },
+};
+
+/*
+ * Good, bad, good: the first is sent, the second is named and the third is not
+ * posted. A batch of ibv_wr_*() is posted whole or not at all.
+ */
+static void bad_request(struct stage *s, const struct bad *b)
 {
-	enum { ROUNDS = 600 };
+	bool batch = s->way == BY_QP_EX;
+	struct ibv_send_wr wr[3], *bad;
+
+	for (int i = 0; i < 3; i++)
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = 10 + i, .next = i < 2 ? &wr[i + 1] : NULL,
+			.opcode = i == 1 ? (enum ibv_wr_opcode)b->opcode : IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED | (i == 1 ? b->flags : 0),
+			.invalidate_rkey = s->window.rkey,
+		};
+	CHECK_ERR(EINVAL, way_post(s->p.peer, s->way, wr, &bad));
+	CHECK(batch || bad == &wr[1]);
+	if (batch)
+		return;
+	MUST_WC(cq_next(s->p.peer->scq), 10, IBV_WC_SUCCESS);
+	MUST_WC(cq_next(s->p.owner->rcq), 5, IBV_WC_SUCCESS);
+	post_recv(s->p.owner, 5, NULL, NULL, 0);
+}
+
+static void bad_requests_are_named(const struct test_case *c)
+{
 	struct stage s = stage_new(c->n);
 
-	for (uint32_t i = 0; i < ROUNDS; i++) {
-		test_context("round %u", i);
-		MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-		*(uint32_t *)s.here->addr = i;
-		MUST_STATUS(IBV_WC_SUCCESS, write_by(&s, s.window.rkey));
-		MUST_EQ(i, *(uint32_t *)s.there->addr);
-		post_recv(s.p.owner, i, NULL, NULL, 0);
-		post_inv(s.p.peer, s.way, i, s.window.rkey, s.here, 0, 0);
-		check_received(cq_next(s.p.owner->rcq), i, s.window.rkey, 0);
-		MUST_WC(cq_next(s.p.peer->scq), i, IBV_WC_SUCCESS);
-	}
-	MUST_STATUS(IBV_WC_REM_ACCESS_ERR, write_by(&s, s.window.rkey));
-}
-
-/* Combinations that mean nothing on the wire are refused when they are posted. */
-static void bad_flag(const struct test_case *c)
-{
-	struct stage s = stage_new(BY_OPCODE);
-	struct ibv_send_wr wr = {
-		.opcode = c->n, .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INVALIDATE,
-		.invalidate_rkey = 1,
-		.wr.rdma = { (uintptr_t)s.there->addr, s.there->rkey },
-	}, *bad = NULL;
-
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-	wr.invalidate_rkey = s.window.rkey;
 	post_recv(s.p.owner, 5, NULL, NULL, 0);
-	CHECK_ERR(EINVAL, ibv_post_send(s.p.peer->qp, &wr, &bad));
-	CHECK(bad == &wr);
+	for (size_t i = 0; i < ARRAY_LEN(bad_requests); i++) {
+		test_context("%s", bad_requests[i].name);
+		if (bad_requests[i].ways & 1 << s.way)
+			bad_request(&s, &bad_requests[i]);
+	}
+	test_context("afterwards");
 	CHECK(cq_quiet(s.p.owner->rcq, 30));
+	CHECK(cq_quiet(s.p.peer->scq, 0));
 	CHECK_STATUS(IBV_WC_SUCCESS, write_by(&s, s.window.rkey));
 }
+
+/* The device has RC only, whoever asks: the provider, or the driver past it. */
+static void other_types(const struct test_case *c)
+{
+	static const enum ibv_qp_type types[] = {
+		IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_DRIVER,
+	};
+	struct dev *dev = dev_open();
+	struct rc *rc = rc_create(dev, NULL);
+
+	if (!dev_is_sample())
+		test_skip("%s may have other types", dev_name());
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = rc->scq, .recv_cq = rc->rcq, .qp_type = types[i],
+			.cap = { 8, 8, 1, 1, 0 },
+		};
+		struct ibv_qp_init_attr_ex ex = {
+			.send_cq = rc->scq, .recv_cq = rc->rcq, .qp_type = types[i],
+			.cap = attr.cap, .pd = rc->pd,
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+			.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_INV,
+		};
+
+		test_context("type %d", types[i]);
+		CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp(rc->pd, &attr));
+		CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp_ex(dev->ctx, &ex));
+	}
+}
+
+/* ---- what the receiver sees ---- */
+
+/* Polled one field at a time. */
+static void extended_cq(const struct test_case *c)
+{
+	struct stage s = stage_new(BY_OPCODE);
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 16, .wc_flags = IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_BYTE_LEN |
+				       IBV_WC_EX_WITH_QP_NUM };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(s.p.dev->ctx, &attr);
+	struct ibv_qp_init_attr init = {
+		.send_cq = s.p.owner->scq, .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 },
+	};
+	struct ibv_poll_cq_attr poll = {};
+	struct ibv_sge sge = SGE(s.here, s.here->addr, 48);
+	struct rc owner = *s.p.owner;
+	int err = ENOENT;
+
+	MUST(cq);
+	init.recv_cq = ibv_cq_ex_to_cq(cq);
+	owner.qp = ibv_create_qp(owner.pd, &init);
+	MUST(owner.qp);
+	MUST_ERR(0, rc_modify(s.p.peer, IBV_QPS_RESET, NULL));
+	rc_pair(s.p.peer, &owner);
+	MUST_STATUS(IBV_WC_SUCCESS, mw_bind(&owner, &s.window, s.there, s.there->addr,
+					    PAGE, WINDOW));
+	post_recv(&owner, 5, s.there, (char *)s.there->addr + PAGE, PAGE);
+	post_inv(&s, 4, s.window.rkey, &sge, 1, 0);
+	MUST_WC(cq_next(s.p.peer->scq), 4, IBV_WC_SUCCESS);
+	for (int i = 0; i < 1000 && err == ENOENT; i++) {
+		err = ibv_start_poll(cq, &poll);
+		if (err)
+			test_sleep_ms(2);
+	}
+	MUST_ERR(0, err);
+	CHECK_EQ(5, cq->wr_id);
+	CHECK_STATUS(IBV_WC_SUCCESS, cq->status);
+	CHECK_EQ(IBV_WC_RECV, ibv_wc_read_opcode(cq));
+	CHECK_EQ(IBV_WC_WITH_INV, ibv_wc_read_wc_flags(cq));
+	CHECK_EQ(s.window.rkey, ibv_wc_read_invalidated_rkey(cq));
+	CHECK_EQ(48, ibv_wc_read_byte_len(cq));
+	CHECK_EQ(owner.qp->qp_num, ibv_wc_read_qp_num(cq));
+	CHECK_ERR(ENOENT, ibv_next_poll(cq));
+	ibv_end_poll(cq);
+}
+
+/*
+ * A link of its own gives its keys' indexes from 1 on, so that the window with
+ * this one can be had: no two bytes of its key are alike.
+ */
+static void asymmetric_key(const struct test_case *c)
+{
+	enum { KEY = 0x01020304 };
+	struct qp_param param = {};
+	struct link link;
+	struct stage s = {};
+
+	link_need();
+	link = link_new(5);
+	s.p.dev = dev_open_name(link.name);
+	s.p.peer = rc_create(s.p.dev, &param);
+	s.p.owner = rc_create(s.p.dev, &param);
+	rc_pair(s.p.peer, s.p.owner);
+	s.here = mr_new(s.p.peer->pd, PAGE);
+	s.there = mr_new(s.p.owner->pd, 2 * PAGE);
+	do {
+		if (s.window.mw)
+			MUST_ERR(0, ibv_dealloc_mw(s.window.mw));
+		s.window = mw_new(s.p.owner->pd);
+		MUST(s.window.rkey >> 8 <= KEY >> 8);
+	} while (s.window.rkey >> 8 != KEY >> 8);
+	s.window.rkey = KEY - 1;
+	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
+	MUST_EQ(KEY, s.window.rkey);
+	CHECK_STATUS(IBV_WC_SUCCESS, write_by(&s, KEY));
+	post_recv(s.p.owner, 5, NULL, NULL, 0);
+	post_inv(&s, 4, KEY, NULL, 0, 0);
+	check_received(cq_next(s.p.owner->rcq), 5, KEY, 0);
+}
+
+static void drop_link(const struct test_case *c)
+{
+	struct link link = { "shcatest5", "shcatest5" };
+
+	link_need();
+	link_drop(&link);
+	CHECK(!dev_exists(link.name));
+}
+
+/* ---- what the device and the queue pair promise ---- */
 
 static void capability(const struct test_case *c)
 {
@@ -392,8 +459,14 @@ static void capability(const struct test_case *c)
 	}
 }
 
+/* One operation at a time, of all that could be asked for. */
 static void ex_grants(const struct test_case *c)
 {
+	static const uint64_t works =
+		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+		IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE |
+		IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
+		IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
 	struct dev *dev = dev_open();
 	struct rc *rc = rc_create(dev, NULL);
 	struct ibv_qp_init_attr_ex attr = {
@@ -402,12 +475,24 @@ static void ex_grants(const struct test_case *c)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 	};
 
-	attr.send_ops_flags = 1ULL << 40;
-	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp_ex(dev->ctx, &attr));
-	attr.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_TSO;
-	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp_ex(dev->ctx, &attr));
-	attr.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_INV;
-	MUST_ERR(0, ibv_destroy_qp(ibv_create_qp_ex(dev->ctx, &attr)));
+	if (!dev_is_sample())
+		test_skip("%s may grant others", dev_name());
+	for (int bit = 0; bit < 64; bit++) {
+		struct ibv_qp *qp;
+
+		attr.send_ops_flags = 1ULL << bit;
+		test_context("bit %d", bit);
+		if (!(works & attr.send_ops_flags)) {
+			CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp_ex(dev->ctx, &attr));
+			/* It spoils those that work. */
+			attr.send_ops_flags |= works;
+			CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_create_qp_ex(dev->ctx, &attr));
+			continue;
+		}
+		qp = ibv_create_qp_ex(dev->ctx, &attr);
+		MUST(qp);
+		MUST_ERR(0, ibv_destroy_qp(qp));
+	}
 }
 
 struct message {
@@ -421,6 +506,7 @@ static void peer_process(void *arg)
 	int sock = *(int *)arg;
 	struct rc *rc = rc_create(dev_open(), NULL);
 	struct ibv_mr *mr = mr_new(rc->pd, PAGE);
+	struct ibv_sge sge = SGE(mr, mr->addr, 32);
 	struct message m;
 
 	rc_connect_socket(rc, sock);
@@ -430,7 +516,9 @@ static void peer_process(void *arg)
 					    m.addr, m.rkey));
 	sock_meet(sock);
 	sock_meet(sock);
-	post_inv(rc, BY_OPCODE, 3, m.rkey, mr, 32, 0);
+	post_send(rc, &(struct ibv_send_wr){
+		.wr_id = 3, .opcode = IBV_WR_SEND_WITH_INV, .sg_list = &sge,
+		.num_sge = 1, .invalidate_rkey = m.rkey });
 	MUST_WC(cq_next(rc->scq), 3, IBV_WC_SUCCESS);
 	MUST_STATUS(IBV_WC_REM_ACCESS_ERR,
 		    do_rdma(rc, IBV_WR_RDMA_WRITE, mr, mr->addr, 64, m.addr, m.rkey));
@@ -464,45 +552,33 @@ static void two_processes(const struct test_case *c)
 	CHECK_EQ(CANARY, *(unsigned char *)mr->addr);
 }
 
-#define REFUSED(text, key) { "it is refused with " text, refused, NULL, key }
+#define IN_EACH_WAY(text, fn)						\
+	{ "IBV_WR_SEND_WITH_INV " text, fn, NULL, BY_OPCODE },		\
+	{ "IBV_SEND_INVALIDATE " text, fn, NULL, BY_FLAG },		\
+	{ "ibv_wr_send_inv " text, fn, NULL, BY_QP_EX },		\
+	{ "a work request in a command " text, fn, NULL, BY_COMMAND }
 
 static const struct test_case cases[] = {
-	{ "IBV_WR_SEND_WITH_INV kills its window, and no other on the region",
-	  kills_its_window, NULL, BY_OPCODE },
-	{ "IBV_WR_SEND with IBV_SEND_INVALIDATE kills its window, and no other on the region",
-	  kills_its_window, NULL, BY_FLAG },
-	{ "ibv_wr_send_inv kills its window, and no other on the region",
-	  kills_its_window, NULL, BY_QP_EX },
-	{ "IBV_WR_SEND_WITH_INV carries data of every size", sizes, NULL, BY_OPCODE },
-	{ "IBV_SEND_INVALIDATE carries data of every size", sizes, NULL, BY_FLAG },
-	{ "ibv_wr_send_inv carries data of every size", sizes, NULL, BY_QP_EX },
-	REFUSED("a window that was never bound", NEVER_BOUND),
-	REFUSED("a window that a send has invalidated", INVALIDATED),
-	REFUSED("a window that its owner has invalidated", LOCALLY_INVALIDATED),
-	REFUSED("a window that is no more", DEALLOCATED),
-	REFUSED("the rkey of a user's region", USER_REGION),
-	REFUSED("an lkey", LKEY),
-	REFUSED("the right index and wrong low 8 bits", LOW_BITS),
-	REFUSED("the key that a window had before it was bound again", OLD_KEY),
-	REFUSED("key 0", ZERO),
-	REFUSED("a key that nothing has", NO_SUCH),
-	REFUSED("a window bound to another QP", OTHER_QP),
-	REFUSED("a window of another protection domain", OTHER_PD),
-	REFUSED("a window of the sender's", PEERS_OWN),
+	IN_EACH_WAY("kills its window, and no other on the region", kills_its_window),
+	IN_EACH_WAY("carries inline data of every length", every_inline_length),
+	IN_EACH_WAY("carries data in pieces", pieces),
+	IN_EACH_WAY("carries no bytes", no_bytes),
+	IN_EACH_WAY("invalidates nothing when its data does not fit",
+		    too_long_kills_nothing),
 	{ "an invalidated window no longer holds its region", frees_region },
-	{ "it invalidates when it is received, not while it waits for that",
-	  waits_for_receive },
-	{ "it invalidates nothing when its data does not fit",
-	  too_long_kills_nothing },
-	{ "bind, use and invalidate works while the key's low bits wrap", cycles,
-	  NULL, BY_OPCODE },
-	{ "IBV_SEND_INVALIDATE with immediate data is EINVAL", bad_flag, NULL,
-	  IBV_WR_SEND_WITH_IMM },
-	{ "IBV_SEND_INVALIDATE with an RDMA WRITE is EINVAL", bad_flag, NULL,
-	  IBV_WR_RDMA_WRITE },
+	{ "ibv_post_send names a request that means nothing and posts those before it",
+	  bad_requests_are_named, NULL, BY_OPCODE },
+	{ "ibv_wr_complete refuses a batch with a request that means nothing",
+	  bad_requests_are_named, NULL, BY_QP_EX },
+	{ "a command names a request that means nothing and posts those before it",
+	  bad_requests_are_named, NULL, BY_COMMAND },
+	{ "no queue pair can be made that has no send with invalidate", other_types },
+	{ "an extended completion queue shows the flag and the key", extended_cq },
+	{ "the key comes back in the byte order that it went in with", asymmetric_key,
+	  .timeout = 90 },
+	{ "the link of that test goes away again", drop_link },
 	{ "the device says that it can", capability },
-	{ "ibv_create_qp_ex grants it and refuses what the device cannot do",
-	  ex_grants },
+	{ "ibv_create_qp_ex grants what works and refuses what does not", ex_grants },
 	{ "between two processes the window dies before the receiver is told",
 	  two_processes },
 };
