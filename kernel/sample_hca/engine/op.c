@@ -273,6 +273,9 @@ const struct shca_op *shca_op_find(u32 opcode, enum ib_qp_type type)
 	if (opcode >= ARRAY_SIZE(shca_ops))
 		return NULL;
 	op = &shca_ops[array_index_nospec(opcode, ARRAY_SIZE(shca_ops))];
+	/* Not every type has a bit: IB_QPT_DRIVER is 255. */
+	if (type >= BITS_PER_TYPE(op->qp_types))
+		return NULL;
 	return op->qp_types & BIT(type) ? op : NULL;
 }
 
