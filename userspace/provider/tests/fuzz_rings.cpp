@@ -130,7 +130,7 @@ void completions(Input &in)
 	must(shca_core_check_wc_flags(fields) == 0, "fields that the tests read are offered");
 	shca_core_set_poll_ops(cq.ex(), fields);
 	while (!in.empty()) {
-		switch (in.below(6)) {
+		switch (in.below(7)) {
 		case 0:
 			cq.complete(in.take<shca_cqe>());
 			break;
@@ -148,6 +148,9 @@ void completions(Input &in)
 			break;
 		case 5:
 			poll_extended(in, cq, entries, fields);
+			break;
+		case 6:
+			shca_core_cq_forget(cq.cq(), in.take<std::uint8_t>());
 			break;
 		}
 	}
