@@ -10,7 +10,7 @@ V ?=
 export KERNEL V
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check check-debug modules userspace selftests vm lint \
+.PHONY: help setup demo check check-debug ci modules userspace selftests vm lint \
 	debug-kernel rdma-core check-rdma-core clean distclean
 
 help: ## this list
@@ -23,34 +23,37 @@ setup: ## install the Debian packages that are missing
 demo: ## show what registration costs and what send with invalidate does, in a VM
 	@scripts/steps demo
 
-check: ## build with warnings as errors and run every test; the last line is the total
+check: ## build with warnings as errors, then static checks and every test in a VM; the last line is the total
 	@scripts/steps check
 
-check-debug: ## the selftests and KUnit on a kernel with every checker on
+check-debug: ## selftests and KUnit on a kernel with KASAN, lockdep, kmemleak, UBSAN ...; a fuzzer on the provider
 	@scripts/steps check-debug
 
-modules: ## ib_gift.ko and sample_hca.ko for KERNEL, in build/modules/KERNEL
+ci: ## what .ci/run runs: check, then the half of check-debug that an hour leaves time for
+	@scripts/steps ci
+
+modules: ## ib_gift.ko and sample_hca.ko for KERNEL, in build/modules/KERNEL; KUNIT=y adds the KUnit suites
 	@scripts/steps modules
 
-userspace: ## the provider, the programs and the unit tests, in build/userspace
+userspace: ## the C++ provider, the programs and the unit tests, in build/userspace
 	@scripts/steps userspace
 
-selftests: ## the kselftest programs, in build/selftests
+selftests: ## build the kselftest programs, in build/selftests (check runs them)
 	@scripts/steps selftests
 
-vm: ## a shell in the VM with everything loaded
+vm: ## a shell in a VM that has the modules and the provider loaded
 	@scripts/steps vm
 
-lint: ## shellcheck, checkpatch, clang-format, sparse
+lint: ## the static checks alone: sparse, checkpatch, clang-tidy, shellcheck ... (part of check)
 	@scripts/steps lint
 
-rdma-core: ## the patched rdma-core, in build/rdma-core-series
+rdma-core: ## rdma-core with the patches of userspace/rdma-core, in build/rdma-core-series
 	@scripts/steps rdma-core
 
-check-rdma-core: ## its tests in the VM: the gate, GIFT, Python tests
+check-rdma-core: ## tests of the patched rdma-core in a VM: when a device has send with invalidate, GIFT, Python tests
 	@scripts/steps check-rdma-core
 
-debug-kernel: ## build that kernel (about 15 minutes), in build/kernel/debug
+debug-kernel: ## build the kernel that check-debug runs on (6 to 15 minutes), in build/kernel/debug
 	@scripts/steps debug-kernel
 
 clean: ## remove what was built; downloads stay
