@@ -449,7 +449,7 @@ static void set_port(const struct link *link, const char *state)
 static void lost_then_once(const struct test_case *c)
 {
 	struct link link;
-	struct stage s = stage_on_link(&link, NULL);
+	struct stage s = stage_on_link(&link, &(struct qp_param){ .timeout = 15 });
 	uint32_t rkey;
 
 	bind_window(&s);
