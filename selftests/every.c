@@ -569,7 +569,7 @@ static void plain_untouched(const struct test_case *c)
 		CHECK_EQ(refs, module_refs("ib_gift"));
 		CHECK_EQ(0, gift_stats().regions);
 	}
-	test_note("us to register a page plainly and release it: off %.1f and %.1f, on %.1f and %.1f",
+	test_note("us for a plain registration and release: off %.1f and %.1f, on %.1f and %.1f",
 		  us[0][0], us[0][1], us[1][0], us[1][1]);
 }
 
