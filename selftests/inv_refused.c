@@ -43,11 +43,13 @@ struct order {
 	uint64_t addr;
 	uint32_t rkey;
 	enum ibv_wc_status status;
+	bool others;
 };
 
 struct side {
 	int sock;
 	unsigned int way;
+	bool others;			/* connections beside MAIN */
 	struct dev *dev;
 	struct ibv_pd *pd[2];		/* and the other one */
 	struct rc *rc[CONNS];
@@ -71,9 +73,8 @@ static void side_connect(struct side *s, enum conn on)
 }
 
 /* Both processes come through here at the same time. */
-static void side_new(struct side *s, unsigned int way)
+static void side_new(struct side *s)
 {
-	s->way = way;
 	if (!s->dev)
 		s->dev = dev_open();
 	for (int i = 0; i < 2; i++) {
@@ -82,7 +83,8 @@ static void side_new(struct side *s, unsigned int way)
 		s->mr[i] = mr_new(s->pd[i], 4 * PAGE);
 	}
 	for (enum conn on = MAIN; on < FRESH; on++)
-		side_connect(s, on);
+		if (on == MAIN || s->others)
+			side_connect(s, on);
 }
 
 static void check_state(struct rc *rc, enum ibv_qp_state expected)
@@ -148,7 +150,7 @@ static enum ibv_wc_status obey(struct side *s, const struct order *o, uint32_t *
 		if (o->conn == FRESH)
 			side_connect(s, FRESH);
 		else
-			side_new(s, o->way);
+			side_new(s);
 		memset(s->mr[0]->addr, DATA, PAGE);
 		memset(s->mr[1]->addr, DATA, PAGE);
 		break;
@@ -193,7 +195,8 @@ static void peer_process(void *arg)
 
 	while (recv(s.sock, &o, sizeof(o), MSG_WAITALL) == sizeof(o)) {
 		if (o.what == CONNECT && o.conn != FRESH)
-			s = (struct side){ .sock = s.sock, .dev = s.dev };
+			s = (struct side){ .sock = s.sock, .dev = s.dev, .way = o.way,
+					   .others = o.others };
 		test_context("%s, the peer", o.way == BY_OWNER ? "LOCAL_INV" :
 			     way_names[o.way]);
 		reply.status = obey(&s, &o, &reply.rkey);
@@ -208,12 +211,13 @@ static struct reply ask(struct side *s, struct order o)
 	struct reply reply;
 
 	o.way = s->way;
+	o.others = s->others;
 	sock_put(s->sock, &o, sizeof(o));
 	/* The peer connects while this side does. */
 	if (o.what == CONNECT && o.conn == FRESH)
 		side_connect(s, FRESH);
 	else if (o.what == CONNECT)
-		side_new(s, s->way);
+		side_new(s);
 	sock_get(s->sock, &reply, sizeof(reply));
 	return reply;
 }
@@ -430,6 +434,22 @@ static void refuse_local(struct side *s, const struct row *row, uint32_t rkey)
 	CHECK_STATUS(IBV_WC_RETRY_EXC_ERR, peer_sends(s, MAIN));
 }
 
+/* Whether the key is made, or used afterwards, on a connection beside MAIN. */
+static bool needs_others(enum key what)
+{
+	switch (what) {
+	case USER_REGION:
+	case LKEY:
+	case OTHER_QPS:
+	case OTHER_PDS:
+	case TYPE_1:
+	case QP_WAS_RESET:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void refused(const struct test_case *c)
 {
 	const struct row *row = c->arg;
@@ -441,7 +461,8 @@ static void refused(const struct test_case *c)
 	pid = test_fork(peer_process, &sock[1]);
 	close(sock[1]);
 	for (unsigned int way = 0; way <= BY_OWNER; way++) {
-		struct side s = { .sock = sock[0], .way = way };
+		struct side s = { .sock = sock[0], .way = way,
+				  .others = needs_others(row->key) };
 
 		if (way == BY_COMMAND && !dev_is_sample())
 			continue;
