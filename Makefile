@@ -58,7 +58,7 @@ debug-kernel: ## build the kernel that check-debug runs on (6 to 15 minutes), in
 
 clean: ## remove what was built; downloads stay
 	@rm -rf build/modules build/userspace build/selftests build/check build/check-debug \
-		build/detector build/fuzz build/lint build/userspace-sanitized \
+		build/detector build/fuzz build/lint build/livepatch build/userspace-sanitized \
 		build/check-rdma-core build/rdma-core-series \
 		build/log build/results build/vm
 

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# gift_reg and gift_access, a part of each, on a stock rxe while every_driver is on:
+# the kinds of memory, how their pages are taken, what a peer reads, what is
+# refused. Says what those programs say, under numbers of its own.
+
+# shellcheck source=selftests/lib/tap.sh
+. "$(dirname "$0")/lib/tap.sh"
+
+built=${OUTPUT:-$(dirname "$0")/../build/selftests}
+param=/sys/module/ib_gift/parameters/every_driver
+netdev=giftreg
+link=giftrxe3
+
+drop() {
+	rdma link delete $link
+	ip link delete $netdev
+} 2>/dev/null
+
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+[ -e $param ] || skip_all "no ib_gift with every_driver"
+modprobe -q rdma_rxe || skip_all "this kernel has no rxe"
+was=$(cat $param)
+drop
+ip link add $netdev type dummy || skip_all "no dummy network interfaces"
+sysctl -qw net.ipv6.conf.$netdev.accept_dad=0
+ip link set $netdev up
+rdma link add $link type rxe netdev $netdev || skip_all "cannot make a link of rxe"
+echo 1 >$param || skip_all "every_driver cannot be switched on"
+
+# Results of both programs; a program that dies has one that is not ok.
+results() {
+	export SHCA_DEV=$link
+	run gift_reg "of untouched memory" "of written memory" "KSM-merged memory" \
+		"region in the parent" "private file memory" "unaligned"
+	run gift_access "is refused" "stays untouched" "not readable"
+}
+
+run() {
+	local program=$1 rc
+	shift
+	"$built/$program" "$@"
+	rc=$?
+	[ $rc = 0 ] || [ $rc = 1 ] || echo "not ok 0 $program ends with status $rc"
+}
+
+while IFS= read -r line; do
+	case $line in
+	ok\ * | not\ ok\ *)
+		n=$((n + 1))
+		verdict=ok
+		[ "${line#not }" = "$line" ] || verdict="not ok" failed=$((failed + 1))
+		line=${line#not }
+		line=${line#ok }
+		echo "$verdict $n on rxe: ${line#* }"
+		;;
+	"# Totals"* | TAP* | 1..*) ;;
+	*) echo "$line" ;;
+	esac
+done < <(results)
+
+
+if echo 0 >$param; then switched=0; else switched=1; fi
+ok "every_driver can be switched off afterwards" $switched
+[ "$was" = N ] || echo 1 >$param
+drop
+echo "1..$n"
+totals
