@@ -10,6 +10,7 @@
  * initial one only; between link-local addresses the frames cross the veth pair.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/userfaultfd.h>
 
 #include "lib/link.h"
 #include "lib/mem.h"
@@ -441,6 +445,102 @@ static void killed(const struct test_case *c)
 	MUST_ERR(0, switch_to(false));
 }
 
+/* A registration that waits in the middle: its memory's pages come from here. */
+struct stuck {
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct mem m;
+	int uffd;
+	pthread_t thread;
+};
+
+static void *register_stuck(void *arg)
+{
+	struct stuck *s = arg;
+
+	s->mr = ibv_reg_mr(s->pd, s->m.p, s->m.length, GIFT_READ);
+	return NULL;
+}
+
+static int userfaultfd_or_skip(void)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		test_skip("no userfaultfd: %s", strerror(errno));
+	return fd;
+}
+
+static void stuck_start(struct stuck *s)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffd_msg msg;
+
+	s->m = mem_make(&mem_untouched, LENGTH);
+	s->pd = new_pd();
+	s->mr = NULL;
+	s->uffd = userfaultfd_or_skip();
+	MUST(!ioctl(s->uffd, UFFDIO_API, &api));
+	reg.range.start = (uintptr_t)s->m.p;
+	reg.range.len = LENGTH;
+	MUST(!ioctl(s->uffd, UFFDIO_REGISTER, &reg));
+	MUST(!pthread_create(&s->thread, NULL, register_stuck, s));
+	/* It has come to its first page once that is asked for. */
+	MUST(read(s->uffd, &msg, sizeof(msg)) == sizeof(msg));
+	MUST_EQ(UFFD_EVENT_PAGEFAULT, msg.event);
+}
+
+static void under_way(const struct test_case *c)
+{
+	int refs = module_refs("ib_gift");
+	struct uffdio_range range;
+	struct stuck s;
+
+	stuck_start(&s);
+	/* No region yet, and yet it counts. */
+	CHECK_EQ(0, gift_stats().regions);
+	CHECK_EQ(refs + 1, module_refs("ib_gift"));
+	CHECK_ERR(EBUSY, switch_to(false));
+	CHECK(is_on());
+
+	range.start = (uintptr_t)s.m.p;
+	range.len = LENGTH;
+	MUST(!ioctl(s.uffd, UFFDIO_UNREGISTER, &range));
+	MUST(!pthread_join(s.thread, NULL));
+	MUST(s.mr);
+	CHECK_EQ(1, gift_stats().regions);
+	CHECK_ERR(EBUSY, switch_to(false));
+	MUST_ERR(0, ibv_dereg_mr(s.mr));
+	CHECK_EQ(refs, module_refs("ib_gift"));
+	MUST_ERR(0, switch_to(false));
+}
+
+static void be_stuck(void *arg)
+{
+	struct stuck s;
+
+	stuck_start(&s);
+	sock_meet(*(int *)arg);
+	pause();
+}
+
+static void killed_under_way(const struct test_case *c)
+{
+	int refs = module_refs("ib_gift"), sock[2];
+	pid_t pid;
+
+	close(userfaultfd_or_skip());
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = test_fork(be_stuck, &sock[1]);
+	sock_meet(sock[0]);
+	CHECK_EQ(refs + 1, module_refs("ib_gift"));
+	kill(pid, SIGKILL);
+	MUST(waitpid(pid, NULL, 0) == pid);
+	CHECK_EQ(refs, module_refs("ib_gift"));
+	MUST_ERR(0, switch_to(false));
+}
+
 static void delete_link(void *unused)
 {
 	CHECK_EQ(0, shell("rdma link delete " RXE_C));
@@ -606,9 +706,12 @@ static const struct test_case cases[] = {
 	CASE("ftrace cannot be switched off under it, nor it on without ftrace",
 	     ftrace_stays),
 	CASE("a process that is killed gives its regions back", killed),
+	CASE("it is not switched off while a registration is under way", under_way),
+	CASE("a process that is killed while it registers leaves nothing behind",
+	     killed_under_way),
 	CASE("a link that is deleted while regions live gives them back", link_deleted),
 	CASE("it is switched on and off while others register", switched_under_load,
-	     NULL, 20),
+	     NULL, 10),
 	CASE("plain registrations are neither counted nor held", plain_untouched),
 };
 
