@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <linux/userfaultfd.h>
+#include <rdma/ib_user_verbs.h>
 
 #include "lib/link.h"
 #include "lib/mem.h"
@@ -277,6 +278,52 @@ static void write_across(const struct test_case *c)
 		     do_rdma(p.peer, IBV_WR_RDMA_WRITE, from, from->addr, PAGE,
 			     (uintptr_t)mr->addr, mr->rkey));
 	CHECK_BYTES(before, m.p, LENGTH);
+}
+
+/* Changes the access in place; the provider of rxe has no such call. */
+static int rereg_access(struct ibv_mr *mr, unsigned int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr body;
+	} cmd = {
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_REREG_MR,
+			.in_words = sizeof(cmd) / 4,
+			.out_words = sizeof(resp) / 4,
+		},
+		.body = {
+			.response = (uintptr_t)&resp,
+			.mr_handle = mr->handle,
+			.flags = IBV_REREG_MR_CHANGE_ACCESS,
+			.pd_handle = mr->pd->handle,
+			.access_flags = access,
+		},
+	};
+
+	return write(mr->context->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd) ?
+	       0 : errno;
+}
+
+static void stays_read_only(const struct test_case *c)
+{
+	const unsigned int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_READ;
+	struct pair p = pair_across();
+	struct ibv_mr *mr, *from = mr_new(p.peer->pd, PAGE);
+	bool possible;
+	struct mem m;
+
+	mr = mixed_region(p.owner->pd, &m);
+	possible = !rereg_access(mr, IBV_ACCESS_REMOTE_READ);
+	test_note("rxe %s re-register here", possible ? "can" : "cannot");
+	CHECK_ERR(possible ? EACCES : EOPNOTSUPP, rereg_access(mr, all));
+	CHECK_ERR(possible ? EACCES : EOPNOTSUPP,
+		  rereg_access(mr, all | IB_UVERBS_ACCESS_GIFT));
+	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR,
+		     do_rdma(p.peer, IBV_WR_RDMA_WRITE, from, from->addr, PAGE,
+			     (uintptr_t)mr->addr, mr->rkey));
 }
 
 static void stale(const struct test_case *c)
@@ -696,6 +743,7 @@ static const struct test_case cases[] = {
 	CASE("a send from a gift region of rxe reaches another device", send_across),
 	CASE("a peer on another device cannot write to a gift region of rxe",
 	     write_across),
+	CASE("a gift region of rxe cannot be made writable", stays_read_only),
 	CASE("what is stale is known for a region of rxe as well", stale),
 	CASE("regions of rxe and of the sample HCA are counted and listed together",
 	     both_listed),
