@@ -15,6 +15,8 @@
 
 #include "ib_gift.h"
 
+struct gift_batch;
+
 /*
  * Pages taken at a time. Batches end at multiples of this, so that a huge page
  * that is mapped as one falls into one batch.
@@ -59,9 +61,14 @@ struct gift_cursor {
  * @counts: @npages by kind
  * @runs: @npages in order
  * @marks: pages at regular distances, to find others by number; see index.c
+ * @dma_attrs: how it is mapped for the device
  * @tgid: process that registered it, in the initial PID namespace
  * @comm: its name then
  * @hooked: the driver called ib_umem_get() itself; see every.c
+ * @twin: region that has pages in common with it, until one of the two is
+ *	released; see refresh.c
+ * @own: bitmap of the pages that are not in common; the same for both
+ * @nr_own: number of those
  */
 struct gift_umem {
 	struct ib_umem umem;
@@ -70,12 +77,22 @@ struct gift_umem {
 	struct ib_gift_umem_counts counts;
 	struct gift_runs runs;
 	struct gift_cursor *marks;
+	unsigned long dma_attrs;
 	pid_t tgid;
 	char comm[TASK_COMM_LEN];
 	bool hooked;
+	struct gift_umem *twin;
+	unsigned long *own;
+	unsigned long nr_own;
 };
 
 void gift_put(struct gift_umem *gift);
+struct gift_umem *gift_alloc(struct ib_device *device, unsigned long addr,
+			     size_t size, unsigned long npages);
+void gift_drop(struct gift_umem *gift);
+int gift_append(struct gift_umem *gift, struct gift_batch *batch,
+		unsigned int nr, unsigned long left);
+int gift_finish(struct gift_umem *gift);
 
 /* classify.c: what is a page */
 
@@ -149,6 +166,8 @@ void gift_runs_free(struct gift_runs *runs);
 
 int gift_index_build(struct gift_umem *gift);
 void gift_index_free(struct gift_umem *gift);
+void gift_cursor_skip(struct gift_cursor *cursor, const struct gift_umem *gift,
+		      unsigned long pages);
 void gift_cursor_set(struct gift_cursor *cursor, const struct gift_umem *gift,
 		     unsigned long page);
 struct page *gift_cursor_next(struct gift_cursor *cursor,
@@ -163,6 +182,7 @@ void gift_uncharge(struct mm_struct *mm, unsigned long npages);
 /* regions.c: the live regions */
 
 int gift_region_add(struct gift_umem *gift);
+struct gift_umem *gift_region_find(const struct ib_umem *umem);
 struct gift_umem *gift_region_remove(struct ib_umem *umem);
 bool gift_is_region(const struct ib_umem *umem);
 struct gift_umem *gift_region_next(struct mm_struct *mm, unsigned long *index);
@@ -176,6 +196,14 @@ u64 gift_count_pages(enum ib_gift_page_kind kind);
 /* stale.c: pages that are not what was registered */
 
 int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query);
+int gift_stale_pages(struct gift_umem *gift, unsigned long first,
+		     unsigned long end, unsigned long *stale);
+
+/* refresh.c: a region of which some pages are taken again */
+
+bool gift_part(struct gift_umem *gift);
+u64 gift_count_refreshes(void);
+u64 gift_count_retaken(void);
 
 /* devices.c */
 

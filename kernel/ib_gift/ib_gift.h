@@ -59,6 +59,15 @@ struct ib_gift_umem_counts {
 struct ib_umem *ib_gift_umem_get(struct ib_device *device, unsigned long addr,
 				 size_t size, int access);
 void ib_gift_umem_release(struct ib_umem *umem);
+
+/*
+ * A gift umem like the one that there is, with the stale pages taken again.
+ * The driver makes the device use it and releases the old one, or releases the
+ * new one and goes on with the old.
+ */
+struct ib_umem *ib_gift_umem_refresh(struct ib_umem *umem, u64 addr,
+				     u64 length, u64 *retaken);
+
 bool ib_gift_umem_stats(struct ib_umem *umem,
 			struct ib_gift_umem_counts *counts);
 

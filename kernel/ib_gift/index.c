@@ -17,9 +17,14 @@ static unsigned int entry_pages(const struct scatterlist *sg)
 	return DIV_ROUND_UP(sg->length, PAGE_SIZE);
 }
 
-/* Moves a cursor forward by pages that the region has. */
-static void skip(struct gift_cursor *cursor, const struct gift_umem *gift,
-		 unsigned long pages)
+/**
+ * gift_cursor_skip() - move a cursor forward
+ * @cursor: cursor
+ * @gift: the region that it is in
+ * @pages: number of pages, which the region has from there on
+ */
+void gift_cursor_skip(struct gift_cursor *cursor, const struct gift_umem *gift,
+		      unsigned long pages)
 {
 	unsigned long left;
 
@@ -64,7 +69,7 @@ int gift_index_build(struct gift_umem *gift)
 		return -ENOMEM;
 	gift_cursor_set(&cursor, gift, 0);
 	for (mark = 0; mark < nr; mark++) {
-		skip(&cursor, gift, MARK_PAGES);
+		gift_cursor_skip(&cursor, gift, MARK_PAGES);
 		gift->marks[mark] = cursor;
 		cond_resched();
 	}
@@ -98,7 +103,7 @@ void gift_cursor_set(struct gift_cursor *cursor, const struct gift_umem *gift,
 		*cursor = (struct gift_cursor) {
 			.sg = gift->umem.sgt_append.sgt.sgl,
 		};
-	skip(cursor, gift, page % MARK_PAGES);
+	gift_cursor_skip(cursor, gift, page % MARK_PAGES);
 }
 
 /**
@@ -113,7 +118,7 @@ struct page *gift_cursor_next(struct gift_cursor *cursor,
 			      const struct gift_umem *gift,
 			      enum ib_gift_page_kind *kind)
 {
-	skip(cursor, gift, 1);
+	gift_cursor_skip(cursor, gift, 1);
 	*kind = gift_run_kind(&gift->runs, cursor->run);
 	return nth_page(sg_page(cursor->sg), cursor->sg_page - 1);
 }

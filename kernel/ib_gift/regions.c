@@ -88,6 +88,21 @@ int gift_region_add(struct gift_umem *gift)
 }
 
 /**
+ * gift_region_find() - the region of a gift umem
+ * @umem: a umem that the caller keeps alive, or NULL
+ *
+ * Context: any.
+ * Return: the region, or NULL when @umem is none.
+ */
+struct gift_umem *gift_region_find(const struct ib_umem *umem)
+{
+	if (!umem)
+		return NULL;
+	return xa_load(&bucket_of(umem->owning_mm)->regions,
+		       (unsigned long)umem);
+}
+
+/**
  * gift_is_region() - tell a gift umem from any other
  * @umem: a umem that the caller keeps alive, or NULL
  *
@@ -96,8 +111,7 @@ int gift_region_add(struct gift_umem *gift)
  */
 bool gift_is_region(const struct ib_umem *umem)
 {
-	return umem && xa_load(&bucket_of(umem->owning_mm)->regions,
-			       (unsigned long)umem);
+	return gift_region_find(umem);
 }
 
 /**
@@ -253,8 +267,7 @@ bool ib_gift_umem_stats(struct ib_umem *umem,
 {
 	struct gift_umem *gift;
 
-	gift = xa_load(&bucket_of(umem->owning_mm)->regions,
-		       (unsigned long)umem);
+	gift = gift_region_find(umem);
 	if (!gift)
 		return false;
 	*counts = gift->counts;

@@ -46,6 +46,20 @@ static ssize_t regions_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(regions);
 
+static ssize_t refreshes_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", gift_count_refreshes());
+}
+static DEVICE_ATTR_RO(refreshes);
+
+static ssize_t pages_retaken_show(struct device *dev,
+				  struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", gift_count_retaken());
+}
+static DEVICE_ATTR_RO(pages_retaken);
+
 static ssize_t bytes_not_copied_show(struct device *dev,
 				     struct device_attribute *attr, char *buf)
 {
@@ -62,6 +76,8 @@ static DEVICE_ATTR_RO(bytes_not_copied);
 static struct attribute *gift_attrs[] = {
 	&dev_attr_regions.attr,
 	&dev_attr_bytes_not_copied.attr,
+	&dev_attr_refreshes.attr,
+	&dev_attr_pages_retaken.attr,
 	&pages_pinned.attr.attr,
 	&pages_held_zero.attr.attr,
 	&pages_held_huge_zero.attr.attr,

@@ -22,7 +22,7 @@
  * struct chunk - a part of the range
  * @first: number of its first page, by address
  * @nr: pages in it
- * @registered: bitmap of those in a gift region
+ * @registered: bitmap of those in a gift region,
  * @stale: bitmap of those that differ
  * @pages: what is mapped, a batch at a time
  */
@@ -106,21 +106,20 @@ static int compare(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 	return 0;
 }
 
-/* Compares what a region and a chunk have in common. */
-static int compare_region(struct mm_struct *mm, struct gift_umem *gift,
-			  struct chunk *chunk)
+/*
+ * Compares the pages of a region from number at on, by address, up to end. Bits
+ * are those of the chunk's bitmap, which need not be as short as a chunk.
+ */
+static int compare_pages(struct mm_struct *mm, struct gift_umem *gift,
+			 unsigned long at, unsigned long end,
+			 struct chunk *chunk)
 {
-	unsigned long first = gift->umem.address >> PAGE_SHIFT;
-	unsigned long at = max(first, chunk->first);
-	unsigned long end = min(first + gift->npages, chunk->first + chunk->nr);
 	struct gift_cursor cursor;
 	unsigned long nr;
 	int ret;
 
-	if (at >= end)
-		return 0;
-	bitmap_set(chunk->registered, at - chunk->first, end - at);
-	gift_cursor_set(&cursor, gift, at - first);
+	gift_cursor_set(&cursor, gift,
+			at - (gift->umem.address >> PAGE_SHIFT));
 	for (; at < end; at += nr) {
 		cond_resched();
 		if (fatal_signal_pending(current))
@@ -132,6 +131,20 @@ static int compare_region(struct mm_struct *mm, struct gift_umem *gift,
 			return ret;
 	}
 	return 0;
+}
+
+/* Compares what a region and a chunk have in common. */
+static int compare_region(struct mm_struct *mm, struct gift_umem *gift,
+			  struct chunk *chunk)
+{
+	unsigned long first = gift->umem.address >> PAGE_SHIFT;
+	unsigned long at = max(first, chunk->first);
+	unsigned long end = min(first + gift->npages, chunk->first + chunk->nr);
+
+	if (at >= end)
+		return 0;
+	bitmap_set(chunk->registered, at - chunk->first, end - at);
+	return compare_pages(mm, gift, at, end, chunk);
 }
 
 static int compare_chunk(struct mm_struct *mm, struct chunk *chunk)
@@ -223,6 +236,36 @@ int gift_stale(struct mm_struct *mm, struct ib_gift_stale *query)
 out:
 	bitmap_free(chunk->registered);
 	bitmap_free(chunk->stale);
+	kfree(chunk);
+	return ret;
+}
+
+/**
+ * gift_stale_pages() - which pages of a region are stale
+ * @gift: region in the caller's memory
+ * @first: number in the region of the first page to look at
+ * @end: of the first page not to look at any more
+ * @stale: bitmap of the whole region, all 0, to fill in
+ *
+ * By the same rule as gift_stale().
+ *
+ * Context: may sleep; mmap lock not held.
+ * Return: 0, -ENOMEM, or -EINTR after a fatal signal.
+ */
+int gift_stale_pages(struct gift_umem *gift, unsigned long first,
+		     unsigned long end, unsigned long *stale)
+{
+	unsigned long start = gift->umem.address >> PAGE_SHIFT;
+	struct chunk *chunk;
+	int ret;
+
+	chunk = kmalloc(sizeof(*chunk), GFP_KERNEL);
+	if (!chunk)
+		return -ENOMEM;
+	chunk->first = start;
+	chunk->stale = stale;
+	ret = compare_pages(gift->umem.owning_mm, gift, start + first,
+			    start + end, chunk);
 	kfree(chunk);
 	return ret;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The tracepoints ib_gift:umem_get and ib_gift:umem_release: one line for each
- * region with what it was made of and how long it took.
+ * The tracepoints ib_gift:umem_get, ib_gift:umem_refresh and
+ * ib_gift:umem_release: one line for each with the region, the pages that were
+ * taken or given back, and how long it took. Each page that is given back was
+ * taken before, so over time the lines add up.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ib_gift
@@ -16,8 +18,9 @@
 #include "gift.h"
 
 DECLARE_EVENT_CLASS(gift_umem,
-		    TP_PROTO(const struct gift_umem *gift, u64 ns),
-		    TP_ARGS(gift, ns),
+		    TP_PROTO(const struct gift_umem *gift,
+			     const struct ib_gift_umem_counts *counts, u64 ns),
+		    TP_ARGS(gift, counts, ns),
 		    TP_STRUCT__entry(__array(char, device, IB_DEVICE_NAME_MAX)
 				     __array(u64, pages, IB_GIFT_PAGE_KINDS)
 				     __field(u64, addr)
@@ -28,7 +31,7 @@ DECLARE_EVENT_CLASS(gift_umem,
 		    TP_fast_assign(strscpy(__entry->device,
 					   dev_name(&gift->umem.ibdev->dev),
 					   IB_DEVICE_NAME_MAX);
-				   memcpy(__entry->pages, gift->counts.pages,
+				   memcpy(__entry->pages, counts->pages,
 					  sizeof(__entry->pages));
 				   __entry->addr = gift->umem.address;
 				   __entry->length = gift->umem.length;
@@ -49,14 +52,23 @@ DECLARE_EVENT_CLASS(gift_umem,
 
 /* A region came to be; ns is the time that the whole registration took. */
 DEFINE_EVENT(gift_umem, umem_get,
-	     TP_PROTO(const struct gift_umem *gift, u64 ns),
-	     TP_ARGS(gift, ns)
+	     TP_PROTO(const struct gift_umem *gift,
+		      const struct ib_gift_umem_counts *counts, u64 ns),
+	     TP_ARGS(gift, counts, ns)
 );
 
-/* A region was given back; ns is the time that took. */
+/* Pages of a region were taken again; ns is the time until it was complete. */
+DEFINE_EVENT(gift_umem, umem_refresh,
+	     TP_PROTO(const struct gift_umem *gift,
+		      const struct ib_gift_umem_counts *counts, u64 ns),
+	     TP_ARGS(gift, counts, ns)
+);
+
+/* A region, or what a refresh has replaced of it, was given back; ns is the time that took. */
 DEFINE_EVENT(gift_umem, umem_release,
-	     TP_PROTO(const struct gift_umem *gift, u64 ns),
-	     TP_ARGS(gift, ns)
+	     TP_PROTO(const struct gift_umem *gift,
+		      const struct ib_gift_umem_counts *counts, u64 ns),
+	     TP_ARGS(gift, counts, ns)
 );
 
 #endif /* _GIFT_TRACE_H */

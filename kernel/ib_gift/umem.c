@@ -76,9 +76,60 @@ void gift_put(struct gift_umem *gift)
 	kref_put(&gift->ref, gift_free);
 }
 
-/* Puts a batch of taken pages behind those that the region has. */
-static int append(struct gift_umem *gift, struct gift_batch *batch,
-		  unsigned int nr, unsigned long left)
+/**
+ * gift_alloc() - a region that has no page yet
+ * @device: device that is to read it
+ * @addr: user address of the first byte, in current->mm
+ * @size: number of bytes
+ * @npages: number of pages that those touch
+ *
+ * Return: the region, for gift_drop(), or NULL.
+ */
+struct gift_umem *gift_alloc(struct ib_device *device, unsigned long addr,
+			     size_t size, unsigned long npages)
+{
+	struct gift_umem *gift;
+
+	gift = kzalloc(sizeof(*gift), GFP_KERNEL_ACCOUNT);
+	if (!gift)
+		return NULL;
+	gift->umem.ibdev = device;
+	gift->umem.address = addr;
+	gift->umem.iova = addr;
+	gift->umem.length = size;
+	gift->umem.owning_mm = current->mm;
+	gift->npages = npages;
+	gift->tgid = task_tgid_nr(current);
+	get_task_comm(gift->comm, current->group_leader);
+	kref_init(&gift->ref);
+	mmgrab(gift->umem.owning_mm);
+	return gift;
+}
+
+/**
+ * gift_drop() - undo gift_alloc()
+ * @gift: region whose pages are given back
+ *
+ * Context: any process.
+ */
+void gift_drop(struct gift_umem *gift)
+{
+	mmdrop(gift->umem.owning_mm);
+	gift_put(gift);
+}
+
+/**
+ * gift_append() - put taken pages behind those that a region has
+ * @gift: region
+ * @batch: the pages, which are the region's after success
+ * @nr: number of pages
+ * @left: number of pages that are still to come
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, and then the region is as before.
+ */
+int gift_append(struct gift_umem *gift, struct gift_batch *batch,
+		unsigned int nr, unsigned long left)
 {
 	unsigned int i, end, nr_runs = 0;
 	int ret;
@@ -135,7 +186,7 @@ static int take_all_pages(struct gift_umem *gift)
 			ret = got;
 			break;
 		}
-		ret = append(gift, batch, got, left - got);
+		ret = gift_append(gift, batch, got, left - got);
 		if (ret) {
 			gift_untake(batch, got);
 			break;
@@ -147,21 +198,42 @@ static int take_all_pages(struct gift_umem *gift)
 	return ret;
 }
 
-static int dma_map(struct gift_umem *gift, int access)
-{
-	unsigned long attrs = access & IB_ACCESS_RELAXED_ORDERING ?
-			      DMA_ATTR_WEAK_ORDERING : 0;
-
-	return ib_dma_map_sgtable_attrs(gift->umem.ibdev,
-					&gift->umem.sgt_append.sgt,
-					DMA_TO_DEVICE, attrs);
-}
-
 static void dma_unmap(struct gift_umem *gift)
 {
 	ib_dma_unmap_sgtable_attrs(gift->umem.ibdev,
 				   &gift->umem.sgt_append.sgt,
 				   DMA_TO_DEVICE, 0);
+}
+
+/**
+ * gift_finish() - make a region that has all its pages ready for use
+ * @gift: region
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, and then it is as before.
+ */
+int gift_finish(struct gift_umem *gift)
+{
+	int ret;
+
+	ret = gift_index_build(gift);
+	if (ret)
+		return ret;
+	ret = ib_dma_map_sgtable_attrs(gift->umem.ibdev,
+				       &gift->umem.sgt_append.sgt,
+				       DMA_TO_DEVICE, gift->dma_attrs);
+	if (ret)
+		goto err_index;
+	ret = gift_region_add(gift);
+	if (ret)
+		goto err_unmap;
+	return 0;
+
+err_unmap:
+	dma_unmap(gift);
+err_index:
+	gift_index_free(gift);
+	return ret;
 }
 
 /* The number of pages that a range touches, or 0 for no sensible range. */
@@ -196,19 +268,11 @@ static struct gift_umem *gift_get(struct ib_device *device, unsigned long addr,
 		return ERR_PTR(-EINVAL);
 	}
 
-	gift = kzalloc(sizeof(*gift), GFP_KERNEL_ACCOUNT);
+	gift = gift_alloc(device, addr, size, npages);
 	if (!gift)
 		return ERR_PTR(-ENOMEM);
-	gift->umem.ibdev = device;
-	gift->umem.address = addr;
-	gift->umem.iova = addr;
-	gift->umem.length = size;
-	gift->umem.owning_mm = current->mm;
-	gift->npages = npages;
-	gift->tgid = task_tgid_nr(current);
-	get_task_comm(gift->comm, current->group_leader);
-	kref_init(&gift->ref);
-	mmgrab(gift->umem.owning_mm);
+	if (access & IB_ACCESS_RELAXED_ORDERING)
+		gift->dma_attrs = DMA_ATTR_WEAK_ORDERING;
 
 	ret = gift_charge(gift->umem.owning_mm, npages);
 	if (ret) {
@@ -222,26 +286,17 @@ static struct gift_umem *gift_get(struct ib_device *device, unsigned long addr,
 			  addr, size, ret);
 		goto err_release;
 	}
-	ret = gift_index_build(gift);
+	ret = gift_finish(gift);
 	if (ret)
 		goto err_release;
-	ret = dma_map(gift, access);
-	if (ret)
-		goto err_release;
-	ret = gift_region_add(gift);
-	if (ret)
-		goto err_unmap;
-	trace_umem_get(gift, ktime_get_ns() - start);
+	trace_umem_get(gift, &gift->counts, ktime_get_ns() - start);
 	return gift;
 
-err_unmap:
-	dma_unmap(gift);
 err_release:
 	give_back_all(gift);
 	gift_uncharge(gift->umem.owning_mm, npages);
 err_free:
-	mmdrop(gift->umem.owning_mm);
-	gift_put(gift);
+	gift_drop(gift);
 	return ERR_PTR(ret);
 }
 
@@ -277,10 +332,12 @@ struct ib_umem *ib_gift_umem_get(struct ib_device *device, unsigned long addr,
 EXPORT_SYMBOL_GPL(ib_gift_umem_get);
 
 /**
- * ib_gift_umem_release() - undo ib_gift_umem_get()
- * @umem: what that returned, or any other umem, or NULL
+ * ib_gift_umem_release() - undo ib_gift_umem_get() or ib_gift_umem_refresh()
+ * @umem: what one of them returned, or any other umem, or NULL
  *
- * The device must no longer read the memory.
+ * The device must no longer read the memory by this umem. Of the two umems that
+ * a refresh is about, the first to be released gives back only the pages that
+ * the other does not have.
  *
  * Context: may sleep; any process: the one that registered may be gone.
  */
@@ -296,12 +353,13 @@ void ib_gift_umem_release(struct ib_umem *umem)
 		return;
 	}
 	dma_unmap(gift);
-	give_back_all(gift);
-	gift_uncharge(gift->umem.owning_mm, gift->npages);
-	mmdrop(gift->umem.owning_mm);
-	trace_umem_release(gift, ktime_get_ns() - start);
+	if (!gift_part(gift)) {
+		give_back_all(gift);
+		gift_uncharge(gift->umem.owning_mm, gift->npages);
+	}
+	trace_umem_release(gift, &gift->counts, ktime_get_ns() - start);
 	hooked = gift->hooked;
-	gift_put(gift);
+	gift_drop(gift);
 	if (hooked)
 		gift_every_put();
 }
