@@ -185,6 +185,7 @@ struct ib_mr *shca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				 u64 length, u64 virt_addr, int access,
 				 struct ib_pd *ibpd, struct ib_udata *udata);
+extern const struct uapi_definition shca_uapi_defs[];
 int shca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 int shca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 

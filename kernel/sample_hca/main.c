@@ -160,6 +160,7 @@ static void shca_setup(struct shca_dev *dev, struct net_device *netdev)
 	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
 				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+	ibdev->driver_def = shca_uapi_defs;
 	ib_set_device_ops(ibdev, &shca_device_ops);
 }
 

@@ -8,7 +8,11 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <net/netlink.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/restrack.h>
+
+#define UVERBS_MODULE_NAME shca
+#include <rdma/uverbs_named_ioctl.h>
 
 #include "../ib_gift/ib_gift.h"
 #include "driver.h"
@@ -49,27 +53,33 @@ static void shca_mr_mem_put(struct shca_mr_mem *mem)
 	kfree(mem);
 }
 
-static struct shca_mr_mem *shca_mr_mem_get(struct ib_device *ibdev, u64 start,
-					   u64 length, int access)
+/* Takes over the umem, or gives it back when there is no memory for the rest. */
+static struct shca_mr_mem *shca_mr_mem_new(struct ib_umem *umem)
 {
 	struct shca_mr_mem *mem;
 	int ret;
 
 	mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
-	if (!mem)
+	if (!mem) {
+		ib_gift_umem_release(umem);
 		return ERR_PTR(-ENOMEM);
-	mem->umem = ib_gift_umem_get(ibdev, start, length, access);
-	if (IS_ERR(mem->umem)) {
-		ret = PTR_ERR(mem->umem);
-		kfree(mem);
-		return ERR_PTR(ret);
 	}
+	mem->umem = umem;
 	ret = shca_mr_mem_pages(mem);
 	if (ret) {
 		shca_mr_mem_put(mem);
 		return ERR_PTR(ret);
 	}
 	return mem;
+}
+
+static struct shca_mr_mem *shca_mr_mem_get(struct ib_device *ibdev, u64 start,
+					   u64 length, int access)
+{
+	struct ib_umem *umem;
+
+	umem = ib_gift_umem_get(ibdev, start, length, access);
+	return IS_ERR(umem) ? ERR_CAST(umem) : shca_mr_mem_new(umem);
 }
 
 /* What the engine gets to see of it; freed with kfree(). */
@@ -179,6 +189,34 @@ static struct shca_mr_mem *shca_mr_mem_again(const struct shca_mr *mr,
 	return shca_mr_mem_get(mr->ibmr.device, start, length, access);
 }
 
+/*
+ * Makes a region what is called for. @mem is its memory from then on; NULL: as
+ * before. Gives back what it replaces, or @mem on failure.
+ */
+static int shca_mr_change(struct shca_mr *mr, struct shca_region_change *change,
+			  struct shca_mr_mem *mem)
+{
+	struct shca_pages *old = mr->region.pages;
+	int ret = -ENOMEM;
+
+	change->pages = shca_mr_mem_view(mem ?: mr->mem);
+	if (change->pages)
+		ret = shca_region_replace(&mr->region, change);
+	if (ret) {
+		kfree(change->pages);
+	} else {
+		kfree(old);
+		if (mem) {
+			mutex_lock(&mr->lock);
+			swap(mr->mem, mem);
+			mutex_unlock(&mr->lock);
+		}
+	}
+	if (mem)
+		shca_mr_mem_put(mem);
+	return ret;
+}
+
 /**
  * shca_rereg_user_mr() - change a region and keep its keys
  * @ibmr: the region
@@ -206,9 +244,7 @@ struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		.access = key->access,
 		.pd = key->pd,
 	};
-	struct shca_pages *old = mr->region.pages;
 	struct shca_mr_mem *mem;
-	int ret = -ENOMEM;
 
 	if (flags & ~IB_MR_REREG_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -228,24 +264,85 @@ struct ib_mr *shca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		virt_addr = ibmr->iova;
 	change.base = shca_mr_base(virt_addr, change.access);
 
-	change.pages = shca_mr_mem_view(mem ?: mr->mem);
-	if (change.pages)
-		ret = shca_region_replace(&mr->region, &change);
-	if (ret) {
-		kfree(change.pages);
-		if (mem)
-			shca_mr_mem_put(mem);
-		return ERR_PTR(ret);
-	}
-	kfree(old);
-	if (mem) {
-		mutex_lock(&mr->lock);
-		swap(mr->mem, mem);
-		mutex_unlock(&mr->lock);
-		shca_mr_mem_put(mem);
-	}
-	return NULL;
+	return ERR_PTR(shca_mr_change(mr, &change, mem));
 }
+
+/**
+ * shca_mr_refresh() - take the stale pages of a gift region again
+ * @mr: the region
+ * @addr: first byte to look at, in the calling process
+ * @length: bytes
+ * @retaken: filled in, number of pages taken again
+ *
+ * The keys stay. A peer sees the old region or the new one; a failure leaves the
+ * old one.
+ * Context: process, sleeps until no access that began before is left. Nobody else
+ * changes or removes the region meanwhile.
+ * Return: 0, or what ib_gift_umem_refresh() returns, or -ENOMEM.
+ */
+static int shca_mr_refresh(struct shca_mr *mr, u64 addr, u64 length,
+			   u64 *retaken)
+{
+	const struct shca_key *key = &mr->region.key;
+	struct shca_region_change change = {
+		.base = key->base,
+		.length = key->length,
+		.access = key->access,
+		.pd = key->pd,
+	};
+	struct shca_mr_mem *mem;
+	struct ib_umem *umem;
+
+	umem = ib_gift_umem_refresh(mr->mem->umem, addr, length, retaken);
+	if (IS_ERR_OR_NULL(umem))
+		return PTR_ERR_OR_ZERO(umem);
+	mem = shca_mr_mem_new(umem);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	return shca_mr_change(mr, &change, mem);
+}
+
+static int UVERBS_HANDLER(SHCA_METHOD_MR_REFRESH)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_mr *ibmr;
+	u64 addr, length, retaken;
+	int ret;
+
+	ibmr = uverbs_attr_get_obj(attrs, SHCA_ATTR_MR_REFRESH_HANDLE);
+	ret = uverbs_copy_from(&addr, attrs, SHCA_ATTR_MR_REFRESH_ADDR);
+	if (!ret)
+		ret = uverbs_copy_from(&length, attrs,
+				       SHCA_ATTR_MR_REFRESH_LENGTH);
+	if (!ret)
+		ret = shca_mr_refresh(to_shca_mr(ibmr), addr, length, &retaken);
+	if (ret)
+		return ret;
+	return uverbs_copy_to(attrs, SHCA_ATTR_MR_REFRESH_RETAKEN, &retaken,
+			      sizeof(retaken));
+}
+
+/* Whoever writes to a region in this way has it to itself: no lock is needed. */
+DECLARE_UVERBS_NAMED_METHOD(SHCA_METHOD_MR_REFRESH,
+			    UVERBS_ATTR_IDR(SHCA_ATTR_MR_REFRESH_HANDLE,
+					    UVERBS_OBJECT_MR,
+					    UVERBS_ACCESS_WRITE, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(SHCA_ATTR_MR_REFRESH_ADDR,
+					       UVERBS_ATTR_TYPE(u64),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(SHCA_ATTR_MR_REFRESH_LENGTH,
+					       UVERBS_ATTR_TYPE(u64),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(SHCA_ATTR_MR_REFRESH_RETAKEN,
+						UVERBS_ATTR_TYPE(u64),
+						UA_MANDATORY));
+
+ADD_UVERBS_METHODS(shca_mr_methods, UVERBS_OBJECT_MR,
+		   &UVERBS_METHOD(SHCA_METHOD_MR_REFRESH));
+
+const struct uapi_definition shca_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_MR, &shca_mr_methods),
+	{},
+};
 
 /**
  * shca_fill_res_mr_entry() - tell "rdma resource show mr -dd" about a region

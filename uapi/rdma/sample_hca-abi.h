@@ -12,6 +12,7 @@
 #define SAMPLE_HCA_ABI_H
 
 #include <linux/types.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 
 /*
  * The driver reports this number as the uverbs ABI version of its devices and
@@ -53,6 +54,28 @@ struct shca_query_device_resp {
 
 struct shca_create_cq_req {
 	__aligned_u64 comp_mask;
+};
+
+/*
+ * Methods that the driver adds to UVERBS_OBJECT_MR of the ioctl interface.
+ *
+ * SHCA_METHOD_MR_REFRESH takes the stale pages of a gift region again (which
+ * they are is what IB_GIFT_IOC_STALE of rdma/ib_gift.h says) and leaves its
+ * lkey and rkey, and every other page, as they are. A peer reads the region as it
+ * was or as it is then. A failure leaves it as it was: EINVAL for a region
+ * that is not a gift region or not of the caller's memory, and for a range that
+ * is not within it; EBUSY while another command changes the region; else as for a
+ * registration.
+ */
+enum shca_mr_methods {
+	SHCA_METHOD_MR_REFRESH	= (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum shca_mr_refresh_attrs {
+	SHCA_ATTR_MR_REFRESH_HANDLE	= (1U << UVERBS_ID_NS_SHIFT),
+	SHCA_ATTR_MR_REFRESH_ADDR,	/* in: __u64, first byte to look at */
+	SHCA_ATTR_MR_REFRESH_LENGTH,	/* in: __u64, bytes, at least 1 */
+	SHCA_ATTR_MR_REFRESH_RETAKEN,	/* out: __u64, pages taken again */
 };
 
 /* Where a ring is: what to pass to mmap(), and the geometry of what it maps. */
