@@ -78,6 +78,9 @@ static struct shca_mr_mem *shca_mr_mem_get(struct ib_device *ibdev, u64 start,
 {
 	struct ib_umem *umem;
 
+	/* It could not be listed: no need to take it first. What wraps is EINVAL. */
+	if (length > SHCA_MAX_MR_SIZE && start + length > start)
+		return ERR_PTR(-ENOMEM);
 	umem = ib_gift_umem_get(ibdev, start, length, access);
 	return IS_ERR(umem) ? ERR_CAST(umem) : shca_mr_mem_new(umem);
 }
