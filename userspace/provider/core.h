@@ -99,6 +99,17 @@ void shca_core_cq_forget(struct ibv_cq *cq, uint32_t qp_num);
 int shca_core_check_wc_flags(uint64_t wc_flags);
 void shca_core_set_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags);
 
+/* What shca_query_stale() needs of the system; each as the call of its name. */
+struct shca_gift_calls {
+	int (*open)(const char *path, int flags, ...);
+	int (*ioctl)(int fd, unsigned long request, ...);
+	int (*close)(int fd);
+};
+
+/* shca_query_stale() by other calls than the system's own. */
+int shca_core_query_stale(const struct shca_gift_calls *calls, const void *addr, size_t length,
+			  uint64_t *bitmap, uint64_t *registered, uint64_t *stale);
+
 #ifdef __cplusplus
 }
 #endif

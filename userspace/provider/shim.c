@@ -10,12 +10,15 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <infiniband/cmd_ioctl.h>
 #include <infiniband/driver.h>
 #include <infiniband/sample_hca.h>
 #include <infiniband/verbs.h>
@@ -709,4 +712,40 @@ int shca_query_caps(struct ibv_context *ibctx, uint64_t *caps)
 		return EOPNOTSUPP;
 	*caps = to_context(ibctx)->caps;
 	return 0;
+}
+
+int shca_query_stale(const void *addr, size_t length, uint64_t *bitmap, uint64_t *registered,
+		     uint64_t *stale)
+{
+	static const struct shca_gift_calls calls = {
+		.open = open,
+		.ioctl = ioctl,
+		.close = close,
+	};
+
+	return shca_core_query_stale(&calls, addr, length, bitmap, registered, stale);
+}
+
+int shca_refresh_mr(struct ibv_mr *mr, void *addr, size_t length, uint64_t *retaken)
+{
+	uint64_t pages = 0;
+	int ret;
+
+	if (!mr)
+		return EINVAL;
+	if (verbs_get_device(mr->context->device)->ops != &device_ops)
+		return EOPNOTSUPP;
+
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_MR, SHCA_METHOD_MR_REFRESH, 4);
+	fill_attr_in_obj(cmd, SHCA_ATTR_MR_REFRESH_HANDLE, mr->handle);
+	fill_attr_in_uint64(cmd, SHCA_ATTR_MR_REFRESH_ADDR, (uintptr_t)addr);
+	fill_attr_in_uint64(cmd, SHCA_ATTR_MR_REFRESH_LENGTH, length);
+	fill_attr_out_ptr(cmd, SHCA_ATTR_MR_REFRESH_RETAKEN, &pages);
+	ret = execute_ioctl(mr->context, cmd);
+	/* A method that the driver does not have. */
+	if (ret == EPROTONOSUPPORT || ret == ENOTTY)
+		return EOPNOTSUPP;
+	if (!ret && retaken)
+		*retaken = pages;
+	return ret;
 }

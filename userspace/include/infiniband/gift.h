@@ -14,7 +14,8 @@
 /*
  * ibv_reg_mr(): take the memory as it is, without breaking copy-on-write. Legal
  * only with read access. Bytes written to such a page afterwards reach the
- * adapter when the memory is registered again.
+ * adapter when the memory is registered again, or refreshed: see
+ * shca_query_stale() and shca_refresh_mr() in <infiniband/sample_hca.h>.
  * A stack that does not know this optional flag drops it without a word.
  */
 #ifndef IBV_ACCESS_GIFT
