@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/mem.h"
 #include "lib/proc.h"
 #include "lib/rc.h"
+#include "lib/stale.h"
 
 #define NTH		"/proc/thread-self/fail-nth"
 #define DEBUG		"/sys/kernel/debug/"
@@ -202,6 +204,38 @@ static int stale(struct failing *f)
 	return rc;
 }
 
+/* Every other page of zeros is registered as such and written to afterwards. */
+static void make_stale(struct failing *f)
+{
+	for (size_t at = 4096; at < LENGTH; at += 2 * 4096) {
+		MUST(!madvise(f->mem.p + at, 4096, MADV_DONTNEED));
+		(void)*(volatile unsigned char *)(f->mem.p + at);
+	}
+	refresh(f->mr);
+	for (size_t at = 4096; at < LENGTH; at += 2 * 4096)
+		f->mem.p[at] = 1;
+}
+
+static void prepare_refresh(struct failing *f)
+{
+	prepare_rereg(f);
+	make_stale(f);
+}
+
+static int refresh_stale(struct failing *f)
+{
+	uint64_t retaken = 0;
+	int error = provider_refresh(f->mr, f->mem.p, f->mem.length, &retaken);
+
+	stop(f);
+	if (!error)
+		CHECK_EQ(LENGTH / 4096 / 2, retaken);
+	/* All that failed was to say how many. */
+	else if (!stale_pages(f->mem.p, f->mem.length))
+		make_stale(f);
+	return error;
+}
+
 static int create_cq(struct failing *f)
 {
 	f->cq = ibv_create_cq(f->dev->ctx, 100, NULL, NULL, 0);
@@ -312,6 +346,8 @@ static const struct operation operations[] = {
 	GIFT("a private file", prepare_file),
 	{ "a plain region", prepare_written, reg, dereg, MR_ALL, 8 },
 	{ "a gift region registered again", prepare_rereg, rereg, nothing,
+	  GIFT_READ, 8 },
+	{ "a gift region refreshed", prepare_refresh, refresh_stale, make_stale,
 	  GIFT_READ, 8 },
 	{ "asking what is stale", prepare_rereg, stale, nothing, GIFT_READ, 3 },
 	{ "a completion queue", nothing, create_cq, destroy_cq, 0, 8 },

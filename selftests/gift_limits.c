@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How much may be registered and what it costs the kernel: RLIMIT_MEMLOCK, the
+ * rdma cgroup, reference counts that must not overflow, the size of scatterlists,
+ * and a long registration that is interrupted. What RLIMIT_MEMLOCK does with
+ * single kinds of memory is in reg_bad.c.
+ */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/kernel-page-flags.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/kcore.h"
+#include "lib/mem.h"
+#include "lib/pair.h"
+#include "lib/proc.h"
+#include "lib/stale.h"
+
+#ifndef PAGE
+#define PAGE	4096UL
+#endif
+#define GIB	(1024 * MIB)
+#define PLAIN	((unsigned int)IBV_ACCESS_REMOTE_READ)
+#define MISC	"/sys/class/misc/ib_gift/"
+
+/* The user stays what he was, so that he can go on reading counters. */
+static void drop_ipc_lock(void)
+{
+	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+
+	MUST(!syscall(SYS_capget, &hdr, data));
+	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
+	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
+	MUST(!syscall(SYS_capset, &hdr, data));
+}
+
+static void limit_memlock(rlim_t bytes)
+{
+	struct rlimit l = { bytes, RLIM_INFINITY };
+
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &l));
+}
+
+static struct ibv_pd *pd_new(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(dev_open()->ctx);
+
+	MUST(pd);
+	return pd;
+}
+
+/* At each length up to a few pages, aligned or not: the pages that it touches. */
+static void by_the_page(const struct test_case *c)
+{
+	static const struct { size_t offset, length, pages; } ranges[] = {
+		{ 0, 1, 1 }, { 0, PAGE, 1 }, { 0, PAGE + 1, 2 }, { 1, PAGE, 2 },
+		{ PAGE - 1, 1, 1 }, { PAGE - 1, 2, 2 }, { PAGE - 1, PAGE + 2, 3 },
+		{ 0, 512 * PAGE, 512 }, { PAGE, 512 * PAGE, 512 },
+		{ 17, 1000 * PAGE, 1001 },
+	};
+	struct mem m = mem_make(&mem_untouched, 4 * MIB);
+	struct ibv_pd *pd = pd_new();
+
+	drop_ipc_lock();
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		struct ibv_mr *mr;
+
+		test_context("%zu bytes at %zu", ranges[i].length, ranges[i].offset);
+		limit_memlock(ranges[i].pages * PAGE - 1);
+		CHECK_NULL_ERRNO(ENOMEM, ibv_reg_mr(pd, m.p + ranges[i].offset,
+						    ranges[i].length, c->n));
+		CHECK_EQ(0, pinned_vm(0));
+		limit_memlock(ranges[i].pages * PAGE);
+		mr = CHECK_NULL_ERRNO(0, ibv_reg_mr(pd, m.p + ranges[i].offset,
+						    ranges[i].length, c->n));
+		MUST(mr);
+		CHECK_EQ(ranges[i].pages * PAGE, pinned_vm(0));
+		/* Full to the page: not another byte. */
+		CHECK_NULL_ERRNO(ENOMEM, ibv_reg_mr(pd, m.p, 1, c->n));
+		CHECK_EQ(ranges[i].pages * PAGE, pinned_vm(0));
+		MUST_ERR(0, ibv_dereg_mr(mr));
+		CHECK_EQ(0, pinned_vm(0));
+	}
+}
+
+static void unlimited(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_untouched, 4 * MIB);
+	struct ibv_pd *pd = pd_new();
+
+	drop_ipc_lock();
+	limit_memlock(RLIM_INFINITY);
+	MUST_ERR(0, ibv_dereg_mr(mr_reg(pd, m.p, m.length, c->n)));
+	CHECK_EQ(0, pinned_vm(0));
+}
+
+/* Gift and plain regions are charged to one account. */
+static void one_account(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_untouched, 4 * MIB);
+	struct ibv_pd *pd = pd_new();
+	struct ibv_mr *gift, *plain;
+
+	drop_ipc_lock();
+	limit_memlock(4 * MIB);
+	gift = mr_reg(pd, m.p, 3 * MIB, GIFT_READ);
+	CHECK_NULL_ERRNO(ENOMEM, ibv_reg_mr(pd, m.p, MIB + 1, PLAIN));
+	plain = mr_reg(pd, m.p, MIB, PLAIN);
+	CHECK_NULL_ERRNO(ENOMEM, ibv_reg_mr(pd, m.p, 1, GIFT_READ));
+	MUST_ERR(0, ibv_dereg_mr(gift));
+	CHECK_EQ(MIB, pinned_vm(0));
+	gift = mr_reg(pd, m.p, 3 * MIB, GIFT_READ);
+	MUST_ERR(0, ibv_dereg_mr(gift));
+	MUST_ERR(0, ibv_dereg_mr(plain));
+}
+
+static int rereg(struct ibv_mr *mr, const struct mem *m)
+{
+	return ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, m->p,
+			    m->length, 0);
+}
+
+#define CGROUP "/run/gift-limits"
+
+/* Which objects a process may have is counted by the core, gift regions too. */
+static void rdma_cgroup(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_untouched, 4 * PAGE);
+	struct ibv_context *ctx;
+	struct ibv_mr *mr[4];
+	struct ibv_pd *pd;
+	char line[64];
+
+	mkdir(CGROUP, 0755);
+	if (mount("none", CGROUP, "cgroup2", 0, NULL) && errno != EBUSY)
+		test_skip("no cgroup2: %s", test_strerror(errno));
+	if (!proc_write(CGROUP "/cgroup.subtree_control", "+rdma"))
+		test_skip("no rdma controller");
+	MUST(!mkdir(CGROUP "/gift", 0755) || errno == EEXIST);
+	snprintf(line, sizeof(line), "%s hca_object=4", dev_name());
+	MUST(proc_write(CGROUP "/gift/rdma.max", line));
+	MUST(proc_write(CGROUP "/gift/cgroup.procs", "0"));
+
+	ctx = dev_open()->ctx;
+	pd = ibv_alloc_pd(ctx);
+	MUST(pd);
+	for (int i = 0; i < 3; i++)
+		mr[i] = mr_reg(pd, m.p, m.length, GIFT_READ);
+	CHECK_NULL_ERRNO(EAGAIN, ibv_reg_mr(pd, m.p, m.length, GIFT_READ));
+	CHECK_EQ(3 * m.length, pinned_vm(0));
+	CHECK_EQ(3, gift_stats().regions);
+	/* A refresh makes no object; the core makes one for registering again. */
+	m.p[0] = 1;
+	CHECK_EQ(1, refresh(mr[0]));
+	CHECK(rereg(mr[0], &m) && errno == EAGAIN);
+	CHECK_EQ(0, stale_pages(m.p, m.length));
+	MUST_ERR(0, ibv_dereg_mr(mr[1]));
+	CHECK_EQ(0, rereg(mr[0], &m));
+	mr[1] = CHECK_NULL_ERRNO(0, ibv_reg_mr(pd, m.p, m.length, GIFT_READ));
+	MUST_ERR(0, ibv_dereg_mr(mr[0]));
+	mr[3] = CHECK_NULL_ERRNO(0, ibv_reg_mr(pd, m.p, m.length, GIFT_READ));
+	for (int i = 1; i < 4; i++)
+		MUST_ERR(0, ibv_dereg_mr(mr[i]));
+	MUST_ERR(0, ibv_dealloc_pd(pd));
+	MUST(proc_write(CGROUP "/cgroup.procs", "0"));
+	CHECK(!rmdir(CGROUP "/gift"));
+	umount2(CGROUP, MNT_DETACH);
+}
+
+/* Untouched memory of any length: more than there is. */
+static struct mem sparse_memory(size_t length, size_t unit, int advice)
+{
+	struct mem m = { .length = length };
+
+	m.p = mem_map(length, unit, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	MUST(!madvise(m.p, length, advice));
+	return m;
+}
+
+/* The first that is mapped; that it is what it is meant to be is checked. */
+static void zero_page_count(const struct test_case *c)
+{
+	const size_t length = c->n;
+	struct mem m = mem_make(&mem_untouched, length);
+	struct ibv_pd *pd = pd_new();
+	struct ibv_mr *mr;
+	long before, during;
+
+	(void)*(volatile unsigned char *)m.p;
+	MUST(page_flags(m.p) >> KPF_ZERO_PAGE & 1);
+	before = page_references(m.p);
+	MUST(before > 0);
+	mr = mr_reg(pd, m.p, length, GIFT_READ);
+	CHECK_EQ(length / PAGE, gift_stats().pages[IB_GIFT_PAGE_ZERO]);
+	during = page_references(m.p);
+	test_note("references on the zero page: %ld before, %ld with %zu pages of it registered",
+		  before, during, length / PAGE);
+	/* Who looks at it in passing has one for a moment. */
+	CHECK_BETWEEN(-16, during - before, 16);
+	MUST_ERR(0, ibv_dereg_mr(mr));
+	CHECK_BETWEEN(-16, page_references(m.p) - before, 16);
+}
+
+/* That a reference would be seen: a page of a file is held with one a region. */
+static void held_page_count(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_private_file, 4 * PAGE);
+	struct ibv_pd *pd = pd_new();
+	struct ibv_mr *one, *two;
+	long before;
+
+	(void)*(volatile unsigned char *)m.p;
+	one = mr_reg(pd, m.p, m.length, GIFT_READ);
+	before = page_references(m.p);
+	two = mr_reg(pd, m.p, m.length, GIFT_READ);
+	CHECK_EQ(before + 1, page_references(m.p));
+	MUST_ERR(0, ibv_dereg_mr(two));
+	CHECK_EQ(before, page_references(m.p));
+	MUST_ERR(0, ibv_dereg_mr(one));
+	CHECK_EQ(before - 1, page_references(m.p));
+}
+
+/*
+ * What the kernel keeps for a region beside the pages: in no account, and what is
+ * in the slab. A page that is mapped again and again takes an entry of 32 bytes
+ * each time, as does every page that stock finds alone; the device has 8 more.
+ */
+#define PER_PAGE	(32 + 8)
+
+static long long kept_for(struct ibv_pd *pd, struct mem *m, unsigned int access)
+{
+	long long before, after;
+	struct ibv_mr *mr;
+
+	/* Page tables are there already when it is measured. */
+	MUST_ERR(0, ibv_dereg_mr(mr_reg(pd, m->p, m->length, access)));
+	before = mem_lost();
+	mr = mr_reg(pd, m->p, m->length, access);
+	after = mem_lost();
+	MUST_ERR(0, ibv_dereg_mr(mr));
+	return after - before;
+}
+
+static void sg_memory(const struct test_case *c)
+{
+	struct mem sparse = mem_make(&mem_untouched, c->n);
+	struct mem cache = mem_make(&mem_memfd, c->n / 16);
+	struct ibv_pd *pd = pd_new();
+	long long gift = kept_for(pd, &sparse, GIFT_READ);
+	long long plain = kept_for(pd, &cache, PLAIN);
+	long long gift_cache = kept_for(pd, &cache, GIFT_READ);
+	const long long pages = c->n / PAGE, slack = MIB;
+
+	test_note("kept for %lld pages of the zero page: %lld KiB", pages, gift / 1024);
+	test_note("kept for %lld pages of a file: plain %lld KiB, GIFT %lld KiB",
+		  pages / 16, plain / 1024, gift_cache / 1024);
+	/* An entry a page is what stock needs for the same length at worst. */
+	CHECK_BETWEEN(pages * 8, gift, pages * PER_PAGE * 21 / 20 + slack);
+	CHECK_BETWEEN(plain - slack, gift_cache, plain + slack);
+}
+
+static void sg_memory_huge(const struct test_case *c)
+{
+	struct mem sparse = sparse_memory(c->n, 2 * MIB, MADV_HUGEPAGE);
+	struct ibv_pd *pd = pd_new();
+	long long gift = kept_for(pd, &sparse, GIFT_READ);
+	const long long pages = c->n / PAGE, slack = 2 * MIB;
+
+	test_note("kept for %lld pages of the huge zero page: %lld KiB", pages,
+		  gift / 1024);
+	/* An entry for each huge page, and the device's 8 bytes a page. */
+	CHECK_BETWEEN(0, gift, pages * 8 + pages / 512 * 32 + slack);
+}
+
+struct long_one {
+	size_t length;
+	int ready;
+};
+
+static void register_long(void *arg)
+{
+	struct long_one *l = arg;
+	struct mem m = sparse_memory(l->length, PAGE, MADV_NOHUGEPAGE);
+	struct ibv_pd *pd = pd_new();
+
+	MUST(write(l->ready, "", 1) == 1);
+	mr_reg(pd, m.p, l->length, GIFT_READ);
+	test_fail(__FILE__, __LINE__, "the registration came to its end");
+}
+
+static long minor_faults(pid_t pid)
+{
+	char path[64];
+	long faults = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %ld", &faults) != 1)
+		faults = -1;
+	if (f)
+		fclose(f);
+	return faults;
+}
+
+/*
+ * A registration that faults in a page of zeros for each of its pages is killed
+ * among the first of them. How far it came is told by how many it faulted in.
+ */
+static void killed_half_way(const struct test_case *c)
+{
+	long long regions = proc_number(MISC "regions"), pins = pins_now();
+	long long zero = proc_number(MISC "pages_held_zero"), lost = mem_lost();
+	const size_t pages = c->n / PAGE;
+	struct long_one l = { c->n };
+	struct rusage usage;
+	long faults, seen;
+	int fd[2], status;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(fd));
+	l.ready = fd[1];
+	pid = test_fork(register_long, &l);
+	close(fd[1]);
+	MUST(read(fd[0], &byte, 1) == 1);
+	seen = minor_faults(pid);
+	for (faults = seen; faults - seen < 2000; faults = minor_faults(pid)) {
+		MUST(faults >= 0);
+		usleep(1000);
+	}
+	MUST(!kill(pid, SIGKILL));
+	MUST(wait4(pid, &status, 0, &usage) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	test_note("killed after %ld of %zu pages, ended after %ld", faults - seen,
+		  pages, usage.ru_minflt - seen);
+	CHECK_BETWEEN(0, usage.ru_minflt - seen, pages / 2);
+
+	CHECK_EQ(regions, proc_number(MISC "regions"));
+	CHECK_EQ(zero, proc_number(MISC "pages_held_zero"));
+	CHECK_EQ(pins, pins_now());
+	CHECK_BETWEEN(-1024LL * MIB, mem_lost() - lost, 2 * MIB);
+}
+
+/* More than the device can list: refused before a page of it is taken. */
+static void one_tebibyte(const struct test_case *c)
+{
+	const size_t tebibyte = 1024 * GIB;
+	struct ibv_pd *pd = pd_new();
+	long faults;
+	void *p;
+
+	CHECK(dev_open()->attr.max_mr_size < tebibyte);
+	p = mmap(NULL, tebibyte, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	MUST(p != MAP_FAILED);
+	faults = minor_faults(getpid());
+	CHECK_NULL_ERRNO(ENOMEM, ibv_reg_mr(pd, p, tebibyte, c->n));
+	CHECK_BETWEEN(0, minor_faults(getpid()) - faults, 1000);
+	CHECK_EQ(0, pinned_vm(0));
+	CHECK_EQ(0, gift_stats().regions);
+}
+
+#define BOTH(text, fn, arg)						\
+	{ "a plain registration " text, fn, arg, PLAIN },		\
+	{ "a GIFT registration " text, fn, arg, GIFT_READ }
+
+static const struct test_case cases[] = {
+	BOTH("is within RLIMIT_MEMLOCK to the page, and not a page over it",
+	     by_the_page, NULL),
+	BOTH("without a limit needs no CAP_IPC_LOCK", unlimited, NULL),
+	{ "gift and plain regions are charged to one account", one_account },
+	{ "the rdma cgroup counts gift regions as any, and no refresh", rdma_cgroup },
+	{ "a held page has one reference more", held_page_count },
+	{ "1 GiB of zero pages leaves the zero page's references as they are",
+	  zero_page_count, NULL, GIB },
+	{ "the list of a sparse region is no longer than stock's at worst", sg_memory,
+	  NULL, GIB },
+	{ "the list of 16 GiB of huge zero pages has an entry for each",
+	  sg_memory_huge, NULL, 16 * GIB },
+	{ "a registration killed half-way ends and leaves nothing", killed_half_way,
+	  NULL, 4 * GIB },
+	BOTH("of 1 TiB is ENOMEM before any of it is taken", one_tebibyte, NULL),
+};
+
+int main(int argc, char **argv)
+{
+	return test_main(argc, argv, cases, ARRAY_LEN(cases), dev_ready);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a person sees of gift regions: tracepoints, counters, the list in debugfs
+ * and `rdma resource show mr`. Each is compared with a region whose pages are
+ * known.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lib/mem.h"
+#include "lib/pair.h"
+#include "lib/proc.h"
+#include "lib/stale.h"
+
+#ifndef PAGE
+#define PAGE	4096UL
+#endif
+#define MISC	"/sys/class/misc/ib_gift/"
+#define TRACING	"/sys/kernel/tracing/"
+#define DEBUGFS	"/sys/kernel/debug/"
+#define LIST	DEBUGFS "ib_gift/regions"
+
+/* Names of the kinds, as the tracepoints, the list and the counters have them. */
+static const struct {
+	const char *trace, *list, *counter, *resource;
+} names[IB_GIFT_PAGE_KINDS] = {
+	[IB_GIFT_PAGE_PINNED] = { "pinned", "pinned", "pages_pinned",
+				  "drv_pages_pinned" },
+	[IB_GIFT_PAGE_ZERO] = { "zero", "zero", "pages_held_zero", "drv_pages_zero" },
+	[IB_GIFT_PAGE_HUGE_ZERO] = { "huge_zero", "huge_zero",
+				     "pages_held_huge_zero", "drv_pages_huge_zero" },
+	[IB_GIFT_PAGE_KSM] = { "ksm", "ksm", "pages_held_ksm", "drv_pages_ksm" },
+	[IB_GIFT_PAGE_SHARED] = { "shared", "shared", "pages_held_shared",
+				  "drv_pages_shared" },
+	[IB_GIFT_PAGE_FILE] = { "file", "file", "pages_held_file", "drv_pages_file" },
+};
+
+/* A region of 64 pages, of which 16 are pinned and 48 held as they are. */
+#define PINNED	16
+#define OTHERS	48
+
+struct region {
+	unsigned char *p;
+	size_t length;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	unsigned long long pages[IB_GIFT_PAGE_KINDS];
+};
+
+static struct region region_new(void)
+{
+	struct mem m = mem_make(&mem_untouched, (PINNED + OTHERS) * PAGE);
+	struct region r = { .p = m.p + 16, .length = m.length - 32 };
+
+	memset(m.p, 1, PINNED * PAGE);
+	r.pages[IB_GIFT_PAGE_PINNED] = PINNED;
+	r.pages[IB_GIFT_PAGE_ZERO] = OTHERS;
+	r.ctx = dev_open()->ctx;
+	r.pd = ibv_alloc_pd(r.ctx);
+	MUST(r.pd);
+	return r;
+}
+
+static void region_take(struct region *r)
+{
+	r->mr = mr_reg(r->pd, r->p, r->length, GIFT_READ);
+}
+
+/* Four pages more are owned and pinned, and as many fewer held. */
+static void region_refresh(struct region *r)
+{
+	memset(r->p + PINNED * PAGE, 1, 3 * PAGE + 1);
+	MUST_EQ(4, refresh(r->mr));
+	r->pages[IB_GIFT_PAGE_PINNED] += 4;
+	r->pages[IB_GIFT_PAGE_ZERO] -= 4;
+}
+
+static char *read_file(const char *path)
+{
+	size_t size = 1 << 20, length = 0;
+	char *text = malloc(size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		test_skip("cannot open %s: %s", path, test_strerror(errno));
+	MUST(text);
+	while ((n = read(fd, text + length, size - 1 - length)) > 0)
+		length += n;
+	close(fd);
+	text[length] = '\0';
+	return text;
+}
+
+/* The number behind "NAME=" in a line; -1 when there is none. */
+static long long field(const char *line, const char *name, int base)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), " %s=", name);
+	at = strstr(line, key);
+	return at ? strtoll(at + strlen(key), NULL, base) : -1;
+}
+
+/* The nth line of an event in the trace, in memory of its own; NULL: no such. */
+static char *trace_line(const char *event, int nth)
+{
+	char *text = read_file(TRACING "trace"), *line, *save;
+	char key[64];
+
+	snprintf(key, sizeof(key), ": %s: ", event);
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (strstr(line, key) && !nth--)
+			return line;
+	return NULL;
+}
+
+static void check_line(const struct region *r, const char *event, int nth,
+		       const unsigned long long *pages)
+{
+	char *line = trace_line(event, nth), device[80];
+
+	test_context("%s %d", event, nth);
+	MUST(line);
+	snprintf(device, sizeof(device), " device=%s ", dev_name());
+	CHECK(strstr(line, device));
+	CHECK_EQ(getpid(), field(line, "pid", 10));
+	CHECK_EQ((uintptr_t)r->p, field(line, "addr", 16));
+	CHECK_EQ(r->length, field(line, "length", 10));
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++)
+		CHECK_EQ(pages[i], field(line, names[i].trace, 10));
+	/* No registration takes no time, or a day. */
+	CHECK_BETWEEN(1, field(line, "ns", 10), 86400LL * 1000000000);
+	if (test_failed())
+		test_note("%s", line);
+}
+
+static void trace_on(void)
+{
+	if (access(TRACING "events", F_OK))
+		mount("none", TRACING, "tracefs", 0, NULL);
+	if (access(TRACING "events/ib_gift", F_OK))
+		test_skip("no tracepoints in this kernel");
+	MUST(proc_write(TRACING "trace", "\n"));
+	MUST(proc_write(TRACING "events/ib_gift/enable", "1"));
+	MUST(proc_write(TRACING "tracing_on", "1"));
+}
+
+static void tracepoints(const struct test_case *c)
+{
+	const unsigned long long four[IB_GIFT_PAGE_KINDS] = {
+		[IB_GIFT_PAGE_PINNED] = 4,
+	};
+	const unsigned long long replaced[IB_GIFT_PAGE_KINDS] = {
+		[IB_GIFT_PAGE_ZERO] = 4,
+	};
+	struct region r = region_new();
+	unsigned long long first[IB_GIFT_PAGE_KINDS];
+
+	trace_on();
+	region_take(&r);
+	memcpy(first, r.pages, sizeof(first));
+	region_refresh(&r);
+	/* Nothing to be taken again, and what fails: no event. */
+	CHECK_EQ(0, refresh(r.mr));
+	CHECK_NULL_ERRNO(EFAULT, ibv_reg_mr(r.pd, NULL, PAGE, GIFT_READ));
+	MUST_ERR(0, ibv_dereg_mr(r.mr));
+	/* A plain region is none of this. */
+	MUST_ERR(0, ibv_dereg_mr(mr_reg(r.pd, r.p, r.length, MR_ALL)));
+	MUST(proc_write(TRACING "events/ib_gift/enable", "0"));
+
+	check_line(&r, "umem_get", 0, first);
+	check_line(&r, "umem_refresh", 0, four);
+	/* What the refresh has replaced, and then all. */
+	check_line(&r, "umem_release", 0, replaced);
+	check_line(&r, "umem_release", 1, r.pages);
+	test_context("%s", "");
+	CHECK(!trace_line("umem_get", 1));
+	CHECK(!trace_line("umem_refresh", 1));
+	CHECK(!trace_line("umem_release", 2));
+}
+
+struct counters {
+	long long regions, bytes, refreshes, retaken, pages[IB_GIFT_PAGE_KINDS];
+};
+
+static struct counters counters_now(void)
+{
+	struct counters now = {
+		.regions = proc_number(MISC "regions"),
+		.bytes = proc_number(MISC "bytes_not_copied"),
+		.refreshes = proc_number(MISC "refreshes"),
+		.retaken = proc_number(MISC "pages_retaken"),
+	};
+
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++) {
+		char path[96];
+
+		snprintf(path, sizeof(path), MISC "%s", names[i].counter);
+		now.pages[i] = proc_number(path);
+		MUST(now.pages[i] >= 0);
+	}
+	MUST(now.regions >= 0 && now.bytes >= 0);
+	MUST(now.refreshes >= 0 && now.retaken >= 0);
+	return now;
+}
+
+static void check_counters(const struct region *r, struct counters before,
+			   long long regions, long long refreshes, long long retaken)
+{
+	struct counters now = counters_now();
+	long long held = 0;
+
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++) {
+		CHECK_EQ(regions ? r->pages[i] : 0, now.pages[i] - before.pages[i]);
+		if (i != IB_GIFT_PAGE_PINNED && regions)
+			held += r->pages[i];
+	}
+	CHECK_EQ(regions, now.regions - before.regions);
+	CHECK_EQ(held * (long long)PAGE, now.bytes - before.bytes);
+	CHECK_EQ(refreshes, now.refreshes - before.refreshes);
+	CHECK_EQ(retaken, now.retaken - before.retaken);
+}
+
+static void counters(const struct test_case *c)
+{
+	struct region r = region_new();
+	struct counters before = counters_now();
+
+	region_take(&r);
+	test_context("registered");
+	check_counters(&r, before, 1, 0, 0);
+	region_refresh(&r);
+	test_context("refreshed");
+	check_counters(&r, before, 1, 1, 4);
+	MUST_ERR(0, ibv_dereg_mr(r.mr));
+	test_context("deregistered");
+	check_counters(&r, before, 0, 1, 4);
+	CHECK(access(MISC "regions", W_OK) || !geteuid());
+}
+
+/* The caller's line of the list; NULL when it has none. */
+static char *list_line(void)
+{
+	char *text = read_file(LIST), *line, *save;
+	char key[80];
+
+	snprintf(key, sizeof(key), "%s %d ", dev_name(), getpid());
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (!strncmp(line, key, strlen(key)))
+			return line;
+	return NULL;
+}
+
+static void list(const struct test_case *c)
+{
+	struct region r = region_new();
+	char expected[256], *header;
+	int length;
+
+	/* A name that could be taken for two fields, or for another line. */
+	MUST(!prctl(PR_SET_NAME, "a b\nc\\"));
+	if (access(LIST, R_OK))
+		mount("none", DEBUGFS, "debugfs", 0, NULL);
+	CHECK(!list_line());
+	region_take(&r);
+	for (int turn = 0; turn < 2; turn++) {
+		length = snprintf(expected, sizeof(expected),
+				  "%s %d a\\040b\\012c\\134 0x%lx %zu", dev_name(),
+				  getpid(), (unsigned long)r.p, r.length);
+		for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++)
+			length += snprintf(expected + length,
+					   sizeof(expected) - length, " %llu",
+					   r.pages[i]);
+		MUST(list_line());
+		if (strcmp(expected, list_line()))
+			test_fail(__FILE__, __LINE__, "expected '%s', got '%s'",
+				  expected, list_line());
+		if (!turn)
+			region_refresh(&r);
+	}
+	header = strtok(read_file(LIST), "\n");
+	length = snprintf(expected, sizeof(expected), "device pid comm address length");
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++)
+		length += snprintf(expected + length, sizeof(expected) - length,
+				   " %s", names[i].list);
+	if (strcmp(expected, header))
+		test_fail(__FILE__, __LINE__, "expected '%s', got '%s'", expected,
+			  header);
+	MUST_ERR(0, ibv_dereg_mr(r.mr));
+	CHECK(!list_line());
+}
+
+/* The list has every process's regions: root alone reads it. */
+static void list_is_private(const struct test_case *c)
+{
+	if (access(LIST, R_OK))
+		mount("none", DEBUGFS, "debugfs", 0, NULL);
+	free(read_file(LIST));
+	MUST(!setresuid(65534, 65534, 65534));
+	CHECK(open(LIST, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
+}
+
+/* What rdma says of this process's only region. */
+static char *resource(void)
+{
+	static char out[1 << 16];
+	char pid[32];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (run_output(out, sizeof(out), (const char *const[]){
+			"rdma", "-dd", "resource", "show", "mr", "dev", dev_name(),
+			"pid", pid, NULL }))
+		test_skip("no rdma tool that shows resources: %s", out);
+	for (char *p = out; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	return out;
+}
+
+static long long resource_field(const char *text, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), " %s ", name);
+	at = strstr(text, key);
+	return at ? strtoll(at + strlen(key), NULL, 10) : -1;
+}
+
+static void resources(const struct test_case *c)
+{
+	struct region r = region_new();
+	struct ibv_mr *plain;
+	char *text;
+
+	region_take(&r);
+	region_refresh(&r);
+	text = resource();
+	test_note("%s", text);
+	CHECK_EQ(1, resource_field(text, "drv_gift"));
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++)
+		CHECK_EQ(r.pages[i], resource_field(text, names[i].resource));
+	CHECK_EQ(r.length, resource_field(text, "mrlen"));
+	MUST_ERR(0, ibv_dereg_mr(r.mr));
+
+	plain = mr_reg(r.pd, r.p, r.length, MR_ALL);
+	text = resource();
+	CHECK_EQ(0, resource_field(text, "drv_gift"));
+	CHECK_EQ(-1, resource_field(text, "drv_pages_pinned"));
+	MUST_ERR(0, ibv_dereg_mr(plain));
+}
+
+static const struct test_case cases[] = {
+	{ "the tracepoints say who, where, what of each kind, and how long",
+	  tracepoints },
+	{ "the counters go up and down with the regions", counters },
+	{ "debugfs lists the live regions, one a line, whatever their process is called",
+	  list },
+	{ "the list of everybody's regions is for root only", list_is_private },
+	{ "rdma resource show mr tells a gift region and its pages by kind",
+	  resources },
+};
+
+int main(int argc, char **argv)
+{
+	return test_main(argc, argv, cases, ARRAY_LEN(cases), dev_ready);
+}
