@@ -3,7 +3,7 @@
  * Registering a gift region again: the three things that may change, alone and
  * together; the keys stay, a peer sees the old region or the new one, and a
  * failure leaves the old one with all that it had. Refreshing is in
- * gift_refresh.c.
+ * refresh.c.
  */
 #include <pthread.h>
 #include <stdlib.h>

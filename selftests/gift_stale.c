@@ -416,6 +416,76 @@ static void all_changes(const struct test_case *c)
 	}
 }
 
+/* Somewhere to swap to, if there is nothing yet: compressed memory. */
+static void need_swap(void)
+{
+	if (proc_field("/proc/meminfo", "SwapTotal") > 0)
+		return;
+	if (RUN("modprobe", "zram") ||
+	    !proc_write("/sys/block/zram0/disksize", "64M") ||
+	    RUN("mkswap", "/dev/zram0") || RUN("swapon", "/dev/zram0"))
+		test_skip("nowhere to swap to");
+}
+
+/* Bytes that are swapped out when no more will be. */
+static long long page_out(const struct mem *m)
+{
+	long long swapped = 0;
+
+	for (int i = 0; i < 50 && swapped < (long long)m->length; i++) {
+		MUST(!madvise(m->p, m->length, MADV_PAGEOUT));
+		swapped = mem_range(m->p, m->length, "Swap");
+		test_sleep_ms(10);
+	}
+	return swapped;
+}
+
+/* Held pages can leave the page tables; that they are still the same is not known. */
+static void swapped_out(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_forked_parent, SMALL);
+	struct pair p = pair_new(NULL);
+	struct ibv_mr *mr;
+
+	need_swap();
+	mr = mr_reg(p.owner->pd, m.p, SMALL, GIFT_READ);
+	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_SHARED]);
+	/* Reclaim by hand is for memory that nobody shares. */
+	mem_other(&m, MEM_EXIT, 0);
+	MUST_EQ(SMALL, page_out(&m));
+	CHECK_EQ(SMALL / PAGE, stale_pages(m.p, SMALL));
+	CHECK_EQ(SMALL, mem_range(m.p, SMALL, "Swap"));
+	/* Looking brings back what the region has. */
+	pair_check(&p, mr, m.p);
+	CHECK_EQ(0, stale_pages(m.p, SMALL));
+	/* A refresh takes what it cannot tell, and now pins it. */
+	MUST_EQ(SMALL, page_out(&m));
+	MUST_EQ(SMALL / PAGE, refresh(mr));
+	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
+	memset(m.p, 0x5a, SMALL);
+	CHECK_EQ(0, stale_pages(m.p, SMALL));
+	pair_check(&p, mr, m.p);
+	CHECK_EQ(0, page_out(&m));
+}
+
+static void swapped_before(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_written, SMALL);
+	struct pair p = pair_new(NULL);
+	unsigned char *old = copy_of(m.p, SMALL);
+	struct ibv_mr *mr;
+
+	need_swap();
+	MUST_EQ(SMALL, page_out(&m));
+	mr = mr_reg(p.owner->pd, m.p, SMALL, GIFT_READ);
+	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
+	CHECK_EQ(0, stale_pages(m.p, SMALL));
+	pair_check(&p, mr, old);
+	memset(m.p, 0x5a, SMALL);
+	CHECK_EQ(0, stale_pages(m.p, SMALL));
+	pair_check(&p, mr, m.p);
+}
+
 static const struct kind
 	untouched = { &mem_untouched, HELD | ZERO },
 	only_read = { &mem_read, HELD | ZERO },
@@ -457,6 +527,10 @@ static const struct test_case cases[] = {
 	KIND(thp_forked, "fork-shared THP"),
 	KIND(hugetlb_private, "private hugetlb"),
 	KIND(hugetlb_shared, "shared hugetlb"),
+	{ "held memory that is swapped out is called stale until it is back",
+	  swapped_out },
+	{ "memory that was swapped out before is taken in, and is fresh",
+	  swapped_before },
 };
 
 int main(int argc, char **argv)
