@@ -5,42 +5,13 @@
 # device that moves to another network namespace and back, and one of another
 # driver beside it. Runs on links of its own and ends with those that it found.
 
-ksft_skip=4
 plan=14
-n=0
-failed=0
-tests=$(dirname "$0")
+# shellcheck source=selftests/lib/tap.sh
+. "$(dirname "$0")/lib/tap.sh"
+built=${OUTPUT:-$(dirname "$0")/../build/selftests}
 dev=shcalinks
 netdev=shcalinks
 ns=shcalinks
-
-echo "TAP version 13"
-
-skip_all() {
-	echo "1..0 # SKIP $*"
-	exit $ksft_skip
-}
-
-# ok WHAT STATUS [EXPECTED [GOT]]
-ok() {
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n $1"
-	else
-		failed=$((failed + 1))
-		[ $# -lt 4 ] || echo "# FAIL expected '$3', got '$4'"
-		echo "not ok $n $1"
-	fi
-}
-
-same() {
-	if [ "$2" = "$3" ]; then ok "$1" 0; else ok "$1" 1 "$2" "$3"; fi
-}
-
-skip() {
-	n=$((n + 1))
-	echo "ok $n # SKIP $1: $2"
-}
 
 # refuses WHAT PATTERN COMMAND...: fails, says why, and makes no device.
 refuses() {
@@ -58,7 +29,7 @@ refuses() {
 
 # works DEVICE: a program finds it and moves bytes through it.
 works() {
-	SHCA_DEV=$1 "$tests/rc_ops" "a fenced SEND" >/tmp/links.out 2>&1 &&
+	SHCA_DEV=$1 "$built/rc_ops" "a fenced SEND" >/tmp/links.out 2>&1 &&
 		grep -q '^ok' /tmp/links.out
 }
 
@@ -105,7 +76,7 @@ if rdma system set netns exclusive 2>/dev/null && ip netns add $ns; then
 	ok "it is then not to be found where it was" $status
 	# Its netdev stays behind, and with it the addresses to connect by: what is
 	# asked is that a program can open it, register, refresh and read counters.
-	SHCA_DEV=$dev ip netns exec $ns "$tests/gift_see" "counters go up" \
+	SHCA_DEV=$dev ip netns exec $ns "$built/gift_see" "counters go up" \
 		>/tmp/links.out 2>&1 && grep -q '^ok' /tmp/links.out
 	ok "it can be opened there, and memory registered" $?
 	ip netns exec $ns rdma dev set $dev netns 1 2>/dev/null ||
@@ -124,7 +95,7 @@ if rdma system set netns exclusive 2>/dev/null && ip netns add $ns; then
 else
 	for what in "a device moves" "it is gone from where it was" \
 		    "it can be opened there" "it comes back" "shared again"; do
-		skip "$what" "no exclusive network namespaces here"
+		skipped "$what" "no exclusive network namespaces here"
 	done
 fi
 
@@ -135,9 +106,8 @@ if modprobe rdma_rxe 2>/dev/null &&
 	works rxelinks
 	ok "and so does the other" $?
 else
-	skip "it works beside a device of rdma_rxe" "no rdma_rxe"
-	skip "and so does the other" "no rdma_rxe"
+	skipped "it works beside a device of rdma_rxe" "no rdma_rxe"
+	skipped "and so does the other" "no rdma_rxe"
 fi
 
-echo "# Totals: pass:$((n - failed)) fail:$failed"
-[ $failed = 0 ]
+totals
