@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/mem.h"
@@ -304,9 +305,14 @@ static void list(const struct test_case *c)
 /* The list has every process's regions: root alone reads it. */
 static void list_is_private(const struct test_case *c)
 {
+	struct stat st;
+
 	if (access(LIST, R_OK))
 		mount("none", DEBUGFS, "debugfs", 0, NULL);
 	free(read_file(LIST));
+	/* The folder that it is in may be closed to others as well. */
+	MUST(!stat(LIST, &st));
+	CHECK_EQ(0400, st.st_mode & 07777);
 	MUST(!setresuid(65534, 65534, 65534));
 	CHECK(open(LIST, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
 }
