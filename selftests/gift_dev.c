@@ -403,6 +403,7 @@ static void unprivileged(const struct test_case *c)
 struct borrowed {
 	struct owned *o;
 	int fd;
+	int wait[2];
 };
 
 /* A child has the parent's addresses, descriptor and contents: not its regions. */
@@ -413,6 +414,7 @@ static void ask_about_parent(void *arg)
 		.addr = (uintptr_t)b->o->m.p, .length = LENGTH,
 	};
 	struct ib_gift_stats stats = {};
+	char byte;
 
 	CHECK_ERR(0, ioctl(b->fd, IB_GIFT_IOC_STALE, &query) ? errno : 0);
 	CHECK_EQ(0, query.registered);
@@ -421,15 +423,23 @@ static void ask_about_parent(void *arg)
 	CHECK_EQ(0, stats.regions);
 	for (int i = 0; i < 8; i++)
 		CHECK_EQ(0, stats.pages[i]);
+	close(b->wait[1]);
+	MUST(read(b->wait[0], &byte, 1) == 0);
 }
 
+/* So many at once that some are looked for where the parent's regions are kept. */
 static void other_processes(const struct test_case *c)
 {
 	struct owned o = owned_new();
 	struct borrowed b = { &o, open("/dev/ib_gift", O_RDWR | O_CLOEXEC) };
+	pid_t pids[256];
 
-	MUST(b.fd >= 0);
-	test_join(test_fork(ask_about_parent, &b));
+	MUST(b.fd >= 0 && !pipe(b.wait));
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++)
+		pids[i] = test_fork(ask_about_parent, &b);
+	close(b.wait[1]);
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++)
+		test_join(pids[i]);
 	/* And it changes nothing for the parent. */
 	CHECK_EQ(2, stale_pages(o.m.p, LENGTH));
 	CHECK_EQ(1, gift_stats().regions);
