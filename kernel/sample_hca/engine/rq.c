@@ -28,6 +28,12 @@ bool shca_rq_ready(struct shca_qp *qp)
 	return true;
 }
 
+/* Check what userspace wrote, before anything is done by it. */
+static bool shca_rq_wellformed(const struct shca_rq *rq)
+{
+	return rq->wqe.num_sge <= rq->max_sge && !rq->wqe.reserved;
+}
+
 /* Complete the loaded work request. */
 static int shca_rq_push(struct shca_qp *qp, struct shca_cqe *cqe,
 			bool solicited)
@@ -92,7 +98,7 @@ int shca_rq_fill(struct shca_qp *qp, const struct shca_sgl *from)
 	const struct shca_sge *sge = (void *)(rq->raw + SHCA_RECV_WQE_SIZE);
 	enum shca_wc_status own, theirs = SHCA_WC_REM_OP_ERR;
 
-	if (rq->wqe.num_sge > rq->max_sge || rq->wqe.reserved) {
+	if (!shca_rq_wellformed(rq)) {
 		own = SHCA_WC_LOC_QP_OP_ERR;
 		goto refuse;
 	}
