@@ -138,7 +138,8 @@ def migrate(source, address, result):
         result.during = max(result.during, source.memory())
         if begun is None and status not in (None, "none", "setup"):
             begun = written(source)
-        if status == "completed":
+        # The status comes a moment before the time that it took.
+        if status == "completed" and state.get("total-time"):
             result.total_time = state["total-time"] / 1000
             result.late_writes = written(source) - begun
             return
@@ -154,9 +155,11 @@ def launcher(scenario, gift_run):
     if options is None:
         return []
     # With pin-all the guest's RAM is registered whole, for writes that a source
-    # never receives; without, in chunks that ask for nothing.
-    return [gift_run, *options, "--report", "--drop-write", "--min-size",
-            str(RAM), "--max-size", str(RAM), "--"]
+    # never receives. Without, it is registered in chunks that ask for nothing, which
+    # is what gift-run gives GIFT to unless it is told otherwise.
+    if scenario.pin_all:
+        options = [*options, "--drop-write", "--min-size", str(RAM), "--max-size", str(RAM)]
+    return [gift_run, *options, "--report", "--"]
 
 
 def run(scenario, address, rom, gift_run):
