@@ -10,7 +10,7 @@ V ?=
 export KERNEL V
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check check-debug ci modules userspace selftests vm lint \
+.PHONY: help setup demo demo-migration check check-debug ci modules userspace selftests vm lint \
 	debug-kernel rdma-core check-rdma-core clean distclean
 
 help: ## this list
@@ -22,6 +22,9 @@ setup: ## install the Debian packages that are missing
 
 demo: ## show what registration costs and what send with invalidate does, in a VM
 	@scripts/steps demo
+
+demo-migration: ## migrate QEMU guests over RDMA in a VM, with GIFT and without, and compare
+	@scripts/steps demo-migration
 
 check: ## build with warnings as errors, then static checks and every test in a VM; the last line is the total
 	@scripts/steps check
