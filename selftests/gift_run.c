@@ -216,7 +216,7 @@ static void not_honoured(const struct test_case *c)
 }
 
 /* The same device once ib_gift stands in for its driver. */
-static void every_driver(const struct test_case *c)
+static void stock_rxe(const struct test_case *c)
 {
 	static const char parameter[] = "/sys/module/ib_gift/parameters/every_driver";
 	char *out = malloc(OUT_SIZE);
@@ -377,7 +377,7 @@ static const struct test_case cases[] = {
 	  reports_to_a_file },
 	{ "where the kernel does not honour GIFT it says so once and changes nothing",
 	  not_honoured },
-	{ "on stock rxe what is sent is right, and costs what was written", every_driver },
+	{ "on stock rxe what is sent is right, and costs what was written", stock_rxe },
 
 	REFUSES("an unknown option is refused", "$G --nonsense $C write", 125, "--nonsense"),
 	REFUSES("--drop-write without a region is refused", "$G --drop-write $C write", 125,
