@@ -242,11 +242,13 @@ static void how_inline(void)
 		.wr.rdma = { (uintptr_t)s.into->addr, s.into->rkey },
 	}, *bad;
 
+	long long pinned = pinned_vm(0);
+
 	memset(p, 0x5a, PAGE);
 	say("post", ibv_post_send(s.owner->qp, &wr, &bad));
 	say("status", done(s.owner).status);
 	say("wrong", differ(p, s.into->addr, 64));
-	say("regions", gift_stats().regions);
+	say("pinned_more", pinned_vm(0) - pinned);
 }
 
 /* The second of three work requests is refused: the first was sent. */
