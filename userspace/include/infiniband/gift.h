@@ -11,6 +11,11 @@
 
 #include <infiniband/verbs.h>
 
+/* Nothing here has linkage; rdma-core's build wants this of each public header. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * ibv_reg_mr(): take the memory as it is, without breaking copy-on-write. Legal
  * only with read access. Bytes written to such a page afterwards reach the
@@ -28,6 +33,10 @@
  */
 #ifndef IBV_SEND_INVALIDATE
 #define IBV_SEND_INVALIDATE (1 << 6)
+#endif
+
+#ifdef __cplusplus
+}
 #endif
 
 #endif /* INFINIBAND_GIFT_H */
