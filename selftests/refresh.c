@@ -185,21 +185,26 @@ static void fails_half_way(const struct test_case *c)
 	struct pair p = pair_new(NULL);
 	struct ibv_mr *mr = mr_reg(p.owner->pd, m.p, m.length, GIFT_READ);
 	unsigned char *old = copy_of(pair_read(&p, mr), LENGTH);
+	size_t hole = PAGES - 3;
 	struct state before;
 	uint64_t retaken = 77;
 
+	/* Pages are taken by 512 of the address space: not at the start of those. */
+	if (((uintptr_t)m.p / PAGE + hole) % 512 == 0)
+		hole -= 2;
 	write_some(&m, 0x5a);
-	MUST(!munmap(m.p + LENGTH - 3 * PAGE, PAGE));
+	m.p[(hole - 1) * PAGE] = 0x5a;
+	MUST(!munmap(m.p + hole * PAGE, PAGE));
 	before = state_now();
 	CHECK_ERR(EFAULT, provider_refresh(mr, mr->addr, mr->length, &retaken));
 	CHECK_EQ(77, retaken);
 	CHECK_SAME_STATE(before);
 	pair_check(&p, mr, old);
-	CHECK_EQ(NR_SOME + 1, stale_pages(m.p, LENGTH));
+	CHECK_EQ(NR_SOME + 2, stale_pages(m.p, LENGTH));
 
 	test_context("without what cannot be taken");
-	MUST_ERR(0, provider_refresh(mr, m.p, LENGTH - 3 * PAGE, &retaken));
-	CHECK_EQ(NR_SOME - 1, retaken);
+	MUST_ERR(0, provider_refresh(mr, m.p, hole * PAGE, &retaken));
+	CHECK_EQ(NR_SOME, retaken);
 	MUST_ERR(0, ibv_dereg_mr(mr));
 	CHECK_EQ(before.pins, pins_now());
 	CHECK_EQ(before.pinned_vm - LENGTH, pinned_vm(0));
