@@ -607,6 +607,7 @@ static void waits_for_accesses(struct kunit *test)
 	struct waiter *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	struct shca_span first, second;
 	struct task_struct *thread;
+	unsigned long deadline;
 	struct shca_key *key;
 	u32 old;
 
@@ -625,8 +626,12 @@ static void waits_for_accesses(struct kunit *test)
 	thread = kthread_run(take_away, w, "kunit-take-away");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
 
-	/* It begins at once, so no new access does, and does not end. */
-	msleep(SHORT_MS);
+	/* It begins when it gets to run, so no new access does, and does not end. */
+	deadline = jiffies + LONG;
+	do {
+		msleep(SHORT_MS);
+	} while (readable(f, old, &f->qp, BASE) && !row->old_stays_readable &&
+		 time_before(jiffies, deadline));
 	KUNIT_EXPECT_EQ(test, readable(f, old, &f->qp, BASE),
 			row->old_stays_readable);
 	KUNIT_EXPECT_FALSE(test, completion_done(&w->done));
