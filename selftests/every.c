@@ -3,7 +3,7 @@
  * ib_gift's every_driver on a stock rxe: what is honoured while it is on, what is
  * not while it is off, and that switching it is never unsafe. Makes two rxe
  * devices on the ends of a veth pair and puts everything back. Which kinds of
- * memory are taken how is in gift_reg.c, which on_rxe.sh runs on rxe; loading
+ * memory are taken how is in gift_matrix.c, which on_rxe.sh runs on rxe; loading
  * and unloading of modules is in load.sh.
  *
  * Both devices are in one network namespace, since rxe has its sockets in the

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# gift_reg and gift_access, a part of each, on a stock rxe while every_driver is on:
+# gift_matrix and gift_access, a part of each, on a stock rxe while every_driver is on:
 # the kinds of memory, how their pages are taken, what a peer reads, what is
 # refused. Says what those programs say, under numbers of its own.
 
@@ -33,8 +33,10 @@ echo 1 >$param || skip_all "every_driver cannot be switched on"
 # Results of both programs; a program that dies has one that is not ok.
 results() {
 	export SHCA_DEV=$link
-	run gift_reg "of untouched memory" "of written memory" "KSM-merged memory" \
-		"region in the parent" "private file memory" "unaligned"
+	run gift_matrix "untouched memory: GIFT" "untouched memory: nothing happens" \
+		"written memory: GIFT" "written memory: nothing happens" \
+		"by KSM: GIFT" "by KSM: nothing happens" "region in the parent: GIFT" \
+		"in the cache: GIFT" "an unaligned range: nothing happens"
 	run gift_access "is refused with EINVAL" "ON_DEMAND" "RDMA WRITE to a gift" \
 		"stays untouched" "not readable"
 }

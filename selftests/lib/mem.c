@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Owns the making of every kind of memory; see mem.h. */
+/*
+ * Owns the making of every kind of memory, and the table that says what is expected
+ * of each; see mem.h.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
 
 #include "mem.h"
+#include "mm.h"
 #include "proc.h"
 #include "rc.h"
 #include "test.h"
 
-#define PAGE		4096UL
-#define THP		(2 * MIB)
-#define THP_DIR		"/sys/kernel/mm/transparent_hugepage/"
-#define KSM_DIR		"/sys/kernel/mm/ksm/"
 #define HUGE_NR		"/proc/sys/vm/nr_hugepages"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
+#define RW		(PROT_READ | PROT_WRITE)
 
 void *mem_map(size_t length, size_t unit, int prot, int flags, int fd)
 {
@@ -43,10 +39,22 @@ void *mem_map(size_t length, size_t unit, int prot, int flags, int fd)
 	return p;
 }
 
-static void map_anon(struct mem *m, size_t unit, int advice)
+/* Maps it where it has to lie, or anywhere with the alignment of a huge page. */
+static void map(struct mem *m, int prot, int flags)
 {
-	m->p = mem_map(m->length, unit, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (m->place) {
+		m->p = mmap(m->place, m->length, prot, flags | MAP_FIXED, m->fd, 0);
+		MUST(m->p == m->place);
+	} else {
+		m->p = mem_map(m->length, THP_SIZE, prot, flags, m->fd);
+	}
+	m->map = m->p;
+	m->map_length = m->length;
+}
+
+static void map_anon(struct mem *m, int advice)
+{
+	map(m, RW, MAP_PRIVATE | MAP_ANONYMOUS);
 	MUST(!madvise(m->p, m->length, advice));
 }
 
@@ -56,9 +64,18 @@ static void read_every_page(struct mem *m)
 		(void)*(volatile unsigned char *)(m->p + i);
 }
 
+static void fill(struct mem *m, unsigned int seed)
+{
+	for (size_t i = 0; i < m->length; i += PAGE)
+		test_fill(m->p + i, m->length - i < PAGE ? m->length - i : PAGE,
+			  seed * 100000 + i / (MEM_ALIKE * PAGE));
+}
+
+/* 4 KiB pages */
+
 static void make_untouched(struct mem *m)
 {
-	map_anon(m, PAGE, MADV_NOHUGEPAGE);
+	map_anon(m, MADV_NOHUGEPAGE);
 }
 
 static void make_read(struct mem *m)
@@ -70,7 +87,7 @@ static void make_read(struct mem *m)
 static void make_written(struct mem *m)
 {
 	make_untouched(m);
-	test_fill(m->p, m->length, 1);
+	fill(m, 1);
 }
 
 static void make_readonly_untouched(struct mem *m)
@@ -85,113 +102,63 @@ static void make_readonly_written(struct mem *m)
 	MUST(!mprotect(m->p, m->length, PROT_READ));
 }
 
-/* Groups of pages that are alike. Merged is merged when Pss is one of a group. */
-#define KSM_ALIKE 8
-
 static void make_ksm(struct mem *m)
 {
-	const long long merged = m->length / KSM_ALIKE + m->length / 64;
+	/* One of a group is left. */
+	const long long merged = m->length / MEM_ALIKE + m->length / 64;
 	double end;
 
-	if (!proc_write(KSM_DIR "pages_to_scan", "20000") ||
-	    !proc_write(KSM_DIR "sleep_millisecs", "1") ||
-	    !proc_write(KSM_DIR "run", "1"))
-		test_skip("cannot switch on " KSM_DIR);
 	make_untouched(m);
-	for (size_t i = 0; i < m->length; i += PAGE)
-		test_fill(m->p + i, PAGE, 7 + i / (KSM_ALIKE * PAGE));
+	fill(m, 2);
+	mm_ksm_start();
 	MUST(!madvise(m->p, m->length, MADV_MERGEABLE));
-	end = test_now() + 40;
+	end = test_now() + 60 * test_slowness();
 	while (mem_range(m->p, m->length, "Pss") > merged) {
 		if (test_now() > end) {
 			test_fail(__FILE__, __LINE__,
-				  "KSM: expected the pages to be merged within 40 s, Pss is %lld of %zu",
+				  "KSM: expected the pages to be merged within 60 s, Pss is %lld of %zu",
 				  mem_range(m->p, m->length, "Pss"), m->length);
 			test_exit();
 		}
-		test_sleep_ms(100);
+		test_sleep_ms(20);
 	}
 	/* What follows measures registration, not a scan that goes on. */
-	proc_write(KSM_DIR "run", "0");
-}
-
-static void serve(struct mem *m, int sock)
-{
-	unsigned char order[2];
-
-	while (recv(sock, order, 2, MSG_WAITALL) == 2) {
-		switch (order[0]) {
-		case MEM_WRITE:
-			memset(m->p, order[1], m->length);
-			break;
-		case MEM_UNMAP:
-			munmap(m->p, m->length);
-			break;
-		case MEM_EXIT:
-			_exit(0);
-		}
-		if (send(sock, order, 1, MSG_NOSIGNAL) != 1)
-			break;
-	}
-	_exit(0);
-}
-
-void mem_other(struct mem *m, enum mem_order order, unsigned char byte)
-{
-	unsigned char record[2] = { order, byte };
-
-	sock_put(m->sock, record, 2);
-	if (order != MEM_EXIT)
-		sock_get(m->sock, record, 1);
-	else if (m->other > 0)
-		MUST(waitpid(m->other, NULL, 0) == m->other);
-}
-
-static void share(struct mem *m, bool region_in_child)
-{
-	int sock[2];
-	pid_t pid;
-
-	fflush(stdout);
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));
-	pid = fork();
-	MUST(pid >= 0);
-	if (!!pid != region_in_child) {
-		/* This side owns the region, the other one obeys. */
-		m->sock = sock[0];
-		m->other = pid;
-		close(sock[1]);
-		return;
-	}
-	close(sock[0]);
-	if (!pid)
-		serve(m, sock[1]);
-	/* The case's process is the one that shares: it ends as its child does. */
-	pid_t server = fork();
-
-	MUST(server >= 0);
-	if (!server)
-		serve(m, sock[1]);
-	/* Its own copy of the mapping would be a third one. */
-	munmap(m->p, m->length);
-	close(sock[1]);
-	test_join(pid);
-	test_exit();
+	mm_ksm_stop();
 }
 
 static void make_forked_parent(struct mem *m)
 {
 	make_written(m);
-	share(m, false);
+	mem_share(m, false);
 }
 
 static void make_forked_child(struct mem *m)
 {
 	make_written(m);
-	share(m, true);
+	mem_share(m, true);
 }
 
-/* A file of its own, gone from its directory, for the kinds that need one. */
+static void make_swapped(struct mem *m)
+{
+	/* Reclaim of the cgroup leaves none of it in the swap cache. */
+	mm_cgroup_enter();
+	make_written(m);
+	mm_cgroup_reclaim();
+	MUST(mem_range(m->p, m->length, "Swap") == (long long)m->length);
+}
+
+static void make_forked_swapped(struct mem *m)
+{
+	mm_cgroup_enter();
+	make_written(m);
+	mem_share(m, false);
+	mm_cgroup_reclaim();
+	MUST(mem_range(m->p, m->length, "Swap") == (long long)m->length);
+}
+
+/* Files */
+
+/* One that is gone from its directory. */
 static int new_file(void)
 {
 	static const char *const dirs[] = { "/var/tmp", "/tmp" };
@@ -221,21 +188,33 @@ static void make_private_file(struct mem *m)
 {
 	m->fd = new_file();
 	write_file(m->fd, m->length);
-	m->p = mem_map(m->length, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, m->fd);
+	map(m, RW, MAP_PRIVATE);
+}
+
+static void make_file_read(struct mem *m)
+{
+	make_private_file(m);
+	read_every_page(m);
 }
 
 static void make_file_hole(struct mem *m)
 {
 	m->fd = new_file();
 	MUST(!ftruncate(m->fd, m->length));
-	m->p = mem_map(m->length, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, m->fd);
+	map(m, RW, MAP_PRIVATE);
+}
+
+static void make_file_written(struct mem *m)
+{
+	make_private_file(m);
+	fill(m, 4);
 }
 
 static void make_shared_file(struct mem *m)
 {
 	m->fd = new_file();
 	write_file(m->fd, m->length);
-	m->p = mem_map(m->length, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd);
+	map(m, RW, MAP_SHARED);
 }
 
 static void make_memfd(struct mem *m)
@@ -243,191 +222,281 @@ static void make_memfd(struct mem *m)
 	m->fd = memfd_create("selftest", MFD_CLOEXEC);
 	MUST(m->fd >= 0);
 	MUST(!ftruncate(m->fd, m->length));
-	m->p = mem_map(m->length, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd);
+	map(m, RW, MAP_SHARED);
 }
 
-static void need_thp(void)
-{
-	char mode[64] = "";
-	int fd = open(THP_DIR "enabled", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || read(fd, mode, sizeof(mode) - 1) <= 0)
-		test_skip("no transparent huge pages in this kernel");
-	close(fd);
-	if (strstr(mode, "[never]"))
-		test_skip("transparent huge pages are switched off");
-}
+/* Huge pages */
 
 static void make_thp_untouched(struct mem *m)
 {
-	need_thp();
-	if (proc_number(THP_DIR "use_zero_page") != 1)
-		test_skip("the huge zero page is switched off");
-	map_anon(m, THP, MADV_HUGEPAGE);
+	mm_thp_ready();
+	map_anon(m, MADV_HUGEPAGE);
+}
+
+static void make_thp_read(struct mem *m)
+{
+	make_thp_untouched(m);
+	read_every_page(m);
 }
 
 static void make_thp_written(struct mem *m)
 {
-	need_thp();
-	map_anon(m, THP, MADV_HUGEPAGE);
-	test_fill(m->p, m->length, 5);
+	make_thp_untouched(m);
+	fill(m, 5);
 	if (mem_range(m->p, m->length, "AnonHugePages") != (long long)m->length)
-		test_skip("memory too fragmented for huge pages");
+		madvise(m->p, m->length, MADV_COLLAPSE);
+	MUST(mem_range(m->p, m->length, "AnonHugePages") == (long long)m->length);
+}
+
+/* The range of a huge page, of which every other page was written. */
+static void make_thp_half(struct mem *m)
+{
+	mm_thp_ready();
+	map_anon(m, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < m->length / PAGE; i++) {
+		if (i % 2)
+			test_fill(m->p + i * PAGE, PAGE, i);
+		m->taken[i] = i % 2 ? IB_GIFT_PAGE_PINNED : IB_GIFT_PAGE_ZERO;
+	}
+	MUST(!madvise(m->p, m->length, MADV_HUGEPAGE));
+}
+
+/* Huge pages of which the process gave back the second half. */
+static void make_thp_halved(struct mem *m)
+{
+	make_thp_written(m);
+	for (size_t i = 0; i < m->length; i += THP_SIZE) {
+		MUST(!madvise(m->p + i + THP_SIZE / 2, THP_SIZE / 2, MADV_DONTNEED));
+		memset(m->taken + i / PAGE, IB_GIFT_PAGE_PINNED, THP_SIZE / 2 / PAGE);
+		memset(m->taken + (i + THP_SIZE / 2) / PAGE, IB_GIFT_PAGE_ZERO,
+		       THP_SIZE / 2 / PAGE);
+	}
 }
 
 static void make_thp_forked(struct mem *m)
 {
 	make_thp_written(m);
-	share(m, false);
+	mem_share(m, false);
 }
 
+static void make_thp_forked_child(struct mem *m)
+{
+	make_thp_written(m);
+	mem_share(m, true);
+}
+
+/* Enough for the copies that forks make, of other parts of a mixture as well. */
 static void map_hugetlb(struct mem *m, int flags)
 {
-	long long size = proc_field("/proc/meminfo", "Hugepagesize") * 1024;
-	char count[32];
+	mm_hugetlb_reserve(6 * m->length);
+	map(m, RW, flags | MAP_ANONYMOUS | MAP_HUGETLB);
+}
 
-	if (size != (long long)THP)
-		test_skip("no huge pages of 2 MiB");
-	snprintf(count, sizeof(count), "%zu", 2 * m->length / THP);
-	if (!proc_write(HUGE_NR, count) ||
-	    mem_huge_free() < 2 * (long long)m->length)
-		test_skip("no %s huge pages to be had", count);
-	m->p = mem_map(m->length, THP, PROT_READ | PROT_WRITE,
-		       flags | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+static void make_hugetlb_untouched(struct mem *m)
+{
+	map_hugetlb(m, MAP_PRIVATE);
 }
 
 static void make_hugetlb_private(struct mem *m)
 {
 	map_hugetlb(m, MAP_PRIVATE);
-	test_fill(m->p, m->length, 6);
+	fill(m, 6);
 }
 
 static void make_hugetlb_shared(struct mem *m)
 {
 	map_hugetlb(m, MAP_SHARED);
-	test_fill(m->p, m->length, 6);
+	fill(m, 6);
 }
 
-const struct mem_kind mem_untouched = {
-	.name = "untouched",
-	.make = make_untouched,
-	.taken = IB_GIFT_PAGE_ZERO,
-	.plain_copies = true,
+static void make_hugetlb_forked(struct mem *m)
+{
+	make_hugetlb_private(m);
+	mem_share(m, false);
+}
+
+static void make_hugetlb_forked_child(struct mem *m)
+{
+	make_hugetlb_private(m);
+	mem_share(m, true);
+}
+
+/* Ranges */
+
+/* Runs of untouched and of written pages, beginning and ending within a page. */
+static void make_unaligned(struct mem *m)
+{
+	make_untouched(m);
+	for (size_t i = 0; i < m->length / PAGE; i++) {
+		bool written = i / 16 % 2;
+
+		if (written)
+			test_fill(m->p + i * PAGE, PAGE, i);
+		m->taken[i] = written ? IB_GIFT_PAGE_PINNED : IB_GIFT_PAGE_ZERO;
+	}
+	m->p += 100;
+	m->length -= PAGE + 300;
+}
+
+static void make_one_byte(struct mem *m)
+{
+	m->length = 2 * PAGE;
+	make_written(m);
+	m->p += PAGE - 1;
+	m->length = 1;
+}
+
+/* Next to nothing of it was written. */
+static void make_sparse(struct mem *m)
+{
+	make_untouched(m);
+	m->windows = 16;
+	m->window = 4 * PAGE;
+	m->distance = m->length / m->windows;
+	memset(m->taken, IB_GIFT_PAGE_ZERO, m->length / PAGE);
+	for (size_t i = 0; i < m->windows; i++) {
+		for (size_t j = 0; j < 4; j += 2) {
+			test_fill(m->p + i * m->distance + j * PAGE, PAGE, i + j);
+			m->taken[i * m->distance / PAGE + j] = IB_GIFT_PAGE_PINNED;
+		}
+	}
+}
+
+/*
+ * Every kind in one range: 4 KiB pages in the first huge page's worth, a huge page
+ * of each kind that is made of those behind it. Neighbours differ so much that the
+ * kernel does not make one mapping of two. Memory that is shared by fork is made
+ * first, since the process that shares it shares all that was there before.
+ */
+static const struct mixed_part {
+	const struct mem_kind *kind;
+	unsigned int slot;
+} mixed_parts[] = {
+	{ &mem_forked_parent, 0 },
+	{ &mem_thp_forked, 16 },
+	{ &mem_hugetlb_forked, 17 },
+	{ &mem_private_file, 1 },
+	{ &mem_untouched, 2 },
+	{ &mem_file_hole, 3 },
+	{ &mem_written, 4 },
+	{ &mem_shared_file, 5 },
+	{ &mem_read, 6 },
+	{ &mem_memfd, 7 },
+	{ &mem_swapped, 8 },
+	{ &mem_file_written, 9 },
+	{ &mem_readonly_untouched, 10 },
+	{ &mem_ksm, 11 },
+	{ &mem_readonly_written, 12 },
+	{ &mem_file_read, 13 },
+	{ &mem_written, 14 },
+	{ &mem_untouched, 15 },
+	{ &mem_thp_written, 18 },
+	{ &mem_hugetlb_shared, 19 },
+	{ &mem_thp_halved, 20 },
+	{ &mem_hugetlb_untouched, 21 },
+	{ &mem_thp_untouched, 22 },
+	{ &mem_thp_read, 23 },
+	{ &mem_hugetlb_private, 24 },
+	{ &mem_thp_half, 25 },
 };
 
-const struct mem_kind mem_read = {
-	.name = "only read so far",
-	.make = make_read,
-	.taken = IB_GIFT_PAGE_ZERO,
-	.plain_copies = true,
+#define SLOTS_OF_PAGES	16
+#define SLOTS		26
+
+static size_t slot_start(unsigned int slot)
+{
+	return slot < SLOTS_OF_PAGES ? slot * (THP_SIZE / SLOTS_OF_PAGES) :
+				       (slot - SLOTS_OF_PAGES + 1) * THP_SIZE;
+}
+
+static void make_mixed(struct mem *m)
+{
+	m->length = slot_start(SLOTS);
+	map(m, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	m->nr_parts = ARRAY_LEN(mixed_parts);
+	m->parts = calloc(m->nr_parts, sizeof(*m->parts));
+	MUST(m->parts);
+	for (size_t i = 0; i < m->nr_parts; i++) {
+		const struct mixed_part *mp = &mixed_parts[i];
+		size_t start = slot_start(mp->slot);
+		struct mem *part = &m->parts[i];
+
+		*part = (struct mem){
+			.kind = mp->kind, .place = m->map + start,
+			.length = slot_start(mp->slot + 1) - start,
+			.taken = m->taken + start / PAGE, .fd = -1, .sock = -1,
+		};
+		memset(part->taken, part->kind->taken, part->length / PAGE);
+		part->kind->make(part);
+	}
+}
+
+/*
+ * The table. scripts/lint compares it with the one in Documentation/gift.rst:
+ * id, name, sort of mapping, how GIFT takes it, what any registration fills.
+ */
+#define MEM_KIND(id, text, sort_, how, fill, ...)					\
+	const struct mem_kind mem_##id = {					\
+		.name = text, .make = make_##id, .sort = SORT_##sort_,		\
+		.taken = IB_GIFT_PAGE_##how, .fills = FILLS_##fill,		\
+		__VA_ARGS__							\
+	}
+
+#define IB_GIFT_PAGE_BOTH	IB_GIFT_PAGE_KINDS
+
+MEM_KIND(untouched, "untouched memory", ANON, ZERO, NOTHING);
+MEM_KIND(read, "memory that was only read", ANON, ZERO, NOTHING);
+MEM_KIND(written, "written memory", ANON, PINNED, NOTHING);
+MEM_KIND(ksm, "memory merged by KSM", ANON, KSM, NOTHING);
+MEM_KIND(forked_parent, "memory shared by fork, region in the parent", ANON, SHARED, NOTHING);
+MEM_KIND(forked_child, "memory shared by fork, region in the child", ANON, SHARED, NOTHING);
+MEM_KIND(swapped, "written memory, swapped out", ANON, PINNED, ANON);
+MEM_KIND(forked_swapped, "memory shared by fork, swapped out", ANON, PINNED, ANON,
+	 .unshares = true);
+MEM_KIND(readonly_untouched, "untouched PROT_READ memory", ANON, ZERO, NOTHING,
+	 .read_only = true);
+MEM_KIND(readonly_written, "PROT_READ memory, written before", ANON, PINNED, NOTHING,
+	 .read_only = true);
+MEM_KIND(thp_untouched, "untouched THP", ANON, HUGE_ZERO, NOTHING);
+MEM_KIND(thp_read, "THP that was only read", ANON, HUGE_ZERO, NOTHING);
+MEM_KIND(thp_written, "written THP", ANON, PINNED, NOTHING);
+MEM_KIND(thp_half, "half-written THP", ANON, BOTH, NOTHING);
+MEM_KIND(thp_halved, "written THP, half given back", ANON, BOTH, NOTHING);
+MEM_KIND(thp_forked, "THP shared by fork, region in the parent", ANON, SHARED, NOTHING);
+MEM_KIND(thp_forked_child, "THP shared by fork, region in the child", ANON, SHARED, NOTHING);
+MEM_KIND(private_file, "private file, in the cache", PRIVATE_FILE, FILE, NOTHING,
+	 .unmapped = true);
+MEM_KIND(file_read, "private file, read through the mapping", PRIVATE_FILE, FILE, NOTHING);
+MEM_KIND(file_hole, "private file, hole", PRIVATE_FILE, FILE, CACHE);
+MEM_KIND(file_written, "private file, written", PRIVATE_FILE, PINNED, NOTHING);
+MEM_KIND(shared_file, "shared file", SHARED, PINNED, NOTHING, .unmapped = true);
+MEM_KIND(memfd, "memfd, untouched", SHARED, PINNED, CACHE);
+MEM_KIND(hugetlb_untouched, "private hugetlb, untouched", HUGETLB_PRIVATE, PINNED, HUGE);
+MEM_KIND(hugetlb_private, "private hugetlb, written", HUGETLB_PRIVATE, PINNED, NOTHING);
+MEM_KIND(hugetlb_shared, "shared hugetlb, written", HUGETLB_SHARED, PINNED, NOTHING);
+MEM_KIND(hugetlb_forked, "private hugetlb shared by fork, region in the parent",
+	 HUGETLB_PRIVATE, PINNED, HUGE);
+MEM_KIND(hugetlb_forked_child, "private hugetlb shared by fork, region in the child",
+	 HUGETLB_PRIVATE, PINNED, HUGE);
+MEM_KIND(unaligned, "an unaligned range", ANON, BOTH, NOTHING);
+MEM_KIND(one_byte, "one byte", ANON, PINNED, NOTHING, .length = 1);
+MEM_KIND(sparse, "1 GiB with a few pages written", ANON, BOTH, NOTHING,
+	 .length = 1024 * MIB);
+MEM_KIND(mixed, "all of these in one range", MIXED, BOTH, NOTHING, .length = 22 * MIB);
+
+const struct mem_kind *const mem_kinds[] = {
+	&mem_untouched, &mem_read, &mem_written, &mem_ksm, &mem_forked_parent,
+	&mem_forked_child, &mem_swapped, &mem_forked_swapped,
+	&mem_readonly_untouched, &mem_readonly_written, &mem_thp_untouched,
+	&mem_thp_read, &mem_thp_written, &mem_thp_half, &mem_thp_halved,
+	&mem_thp_forked, &mem_thp_forked_child, &mem_private_file, &mem_file_read, &mem_file_hole,
+	&mem_file_written, &mem_shared_file, &mem_memfd, &mem_hugetlb_untouched,
+	&mem_hugetlb_private, &mem_hugetlb_shared, &mem_hugetlb_forked,
+	&mem_hugetlb_forked_child, &mem_unaligned, &mem_one_byte,
+	&mem_sparse, &mem_mixed,
 };
 
-const struct mem_kind mem_written = {
-	.name = "written",
-	.make = make_written,
-	.taken = IB_GIFT_PAGE_PINNED,
-};
-
-const struct mem_kind mem_ksm = {
-	.name = "KSM-merged",
-	.make = make_ksm,
-	.taken = IB_GIFT_PAGE_KSM,
-	.plain_copies = true,
-};
-
-const struct mem_kind mem_forked_parent = {
-	.name = "shared by fork, region in the parent",
-	.make = make_forked_parent,
-	.taken = IB_GIFT_PAGE_SHARED,
-	.plain_copies = true,
-};
-
-const struct mem_kind mem_forked_child = {
-	.name = "shared by fork, region in the child",
-	.make = make_forked_child,
-	.taken = IB_GIFT_PAGE_SHARED,
-	.plain_copies = true,
-};
-
-const struct mem_kind mem_private_file = {
-	.name = "private file",
-	.make = make_private_file,
-	.taken = IB_GIFT_PAGE_FILE,
-	.plain_copies = true,
-};
-
-const struct mem_kind mem_file_hole = {
-	.name = "private file with a hole",
-	.make = make_file_hole,
-	.taken = IB_GIFT_PAGE_FILE,
-	.plain_copies = true,
-	.fills_cache = true,
-};
-
-const struct mem_kind mem_shared_file = {
-	.name = "shared file",
-	.make = make_shared_file,
-	.taken = IB_GIFT_PAGE_PINNED,
-};
-
-const struct mem_kind mem_memfd = {
-	.name = "untouched memfd",
-	.make = make_memfd,
-	.taken = IB_GIFT_PAGE_PINNED,
-	.fills_cache = true,
-};
-
-const struct mem_kind mem_readonly_untouched = {
-	.name = "untouched PROT_READ",
-	.make = make_readonly_untouched,
-	.taken = IB_GIFT_PAGE_ZERO,
-	.plain_copies = true,
-	.read_only = true,
-};
-
-const struct mem_kind mem_readonly_written = {
-	.name = "written PROT_READ",
-	.make = make_readonly_written,
-	.taken = IB_GIFT_PAGE_PINNED,
-	.read_only = true,
-};
-
-const struct mem_kind mem_thp_untouched = {
-	.name = "untouched THP",
-	.make = make_thp_untouched,
-	.taken = IB_GIFT_PAGE_HUGE_ZERO,
-	.plain_copies = true,
-	.unit = THP,
-};
-
-const struct mem_kind mem_thp_written = {
-	.name = "written THP",
-	.make = make_thp_written,
-	.taken = IB_GIFT_PAGE_PINNED,
-	.unit = THP,
-};
-
-const struct mem_kind mem_thp_forked = {
-	.name = "THP shared by fork",
-	.make = make_thp_forked,
-	.taken = IB_GIFT_PAGE_SHARED,
-	.plain_copies = true,
-	.unit = THP,
-};
-
-const struct mem_kind mem_hugetlb_private = {
-	.name = "written private hugetlb",
-	.make = make_hugetlb_private,
-	.taken = IB_GIFT_PAGE_PINNED,
-	.unit = THP,
-};
-
-const struct mem_kind mem_hugetlb_shared = {
-	.name = "written shared hugetlb",
-	.make = make_hugetlb_shared,
-	.taken = IB_GIFT_PAGE_PINNED,
-	.unit = THP,
-};
+const size_t mem_nr_kinds = ARRAY_LEN(mem_kinds);
 
 bool mem_coherent(const struct mem_kind *kind)
 {
@@ -436,24 +505,87 @@ bool mem_coherent(const struct mem_kind *kind)
 
 struct mem mem_make(const struct mem_kind *kind, size_t length)
 {
-	struct mem m = { .kind = kind, .length = length, .fd = -1, .sock = -1 };
+	struct mem m = { .kind = kind, .fd = -1, .sock = -1 };
+	size_t pages;
 
+	m.length = kind->length ? kind->length : length;
+	pages = m.length / PAGE + 2;
+	m.taken = malloc(pages);
+	MUST(m.taken);
+	memset(m.taken, kind->taken, pages);
 	kind->make(&m);
+	if (!m.windows) {
+		m.windows = 1;
+		m.window = m.length;
+	}
 	return m;
+}
+
+static void drop_sharer(struct mem *m)
+{
+	if (m->sock >= 0)
+		mem_other(m, MEM_EXIT, 0);
+	if (m->fd >= 0)
+		close(m->fd);
 }
 
 void mem_drop(struct mem *m)
 {
-	if (m->sock >= 0) {
-		mem_other(m, MEM_EXIT, 0);
-		close(m->sock);
-	}
-	MUST(!munmap(m->p, m->length));
-	if (m->fd >= 0)
-		close(m->fd);
-	if (m->kind == &mem_hugetlb_private || m->kind == &mem_hugetlb_shared)
+	mem_each(m, drop_sharer);
+	MUST(!munmap(m->map, m->map_length));
+	if (m->kind->sort >= SORT_HUGETLB_PRIVATE)
 		proc_write(HUGE_NR, "0");
+	free(m->taken);
+	free(m->parts);
 	m->p = NULL;
+}
+
+void mem_each(struct mem *m, void (*fn)(struct mem *part))
+{
+	if (!m->nr_parts)
+		fn(m);
+	for (size_t i = 0; i < m->nr_parts; i++)
+		fn(&m->parts[i]);
+}
+
+size_t mem_pages(const struct mem *m)
+{
+	return ((uintptr_t)m->p % PAGE + m->length + PAGE - 1) / PAGE;
+}
+
+size_t mem_taken(const struct mem *m, enum ib_gift_page_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < mem_pages(m); i++)
+		n += m->taken[i] == kind;
+	return n;
+}
+
+void mem_write(struct mem *m, unsigned char byte)
+{
+	for (size_t i = 0; i < m->nr_parts; i++)
+		if (!m->parts[i].kind->read_only)
+			memset(m->parts[i].p, byte, m->parts[i].length);
+	if (m->nr_parts || m->kind->read_only)
+		return;
+	for (size_t i = 0; i < m->windows; i++)
+		memset(m->p + i * m->distance, byte, m->window);
+}
+
+size_t mem_seen(const struct mem *m)
+{
+	return m->windows * m->window;
+}
+
+unsigned char *mem_look(const struct mem *m)
+{
+	unsigned char *copy = malloc(mem_seen(m));
+
+	MUST(copy);
+	for (size_t i = 0; i < m->windows; i++)
+		memcpy(copy + i * m->window, m->p + i * m->distance, m->window);
+	return copy;
 }
 
 struct ib_gift_stats gift_stats(void)

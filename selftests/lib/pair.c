@@ -15,22 +15,39 @@ struct pair pair_new(const struct qp_param *param)
 	return p;
 }
 
-const unsigned char *pair_read(struct pair *p, struct ibv_mr *region)
+/* Reads into the peer's memory, from its start on. */
+static void read_part(struct pair *p, struct ibv_mr *region, size_t from, size_t length)
 {
-	if (!p->into)
-		p->into = mr_new(p->peer->pd, PAIR_MAX);
-	MUST(region->length <= PAIR_MAX);
-	memset(p->into->addr, 0xee, region->length);
-	for (size_t at = 0; at < region->length; at += MIB) {
-		size_t n = region->length - at < MIB ? region->length - at : MIB;
+	if (!p->into || p->into->length < length)
+		p->into = mr_new(p->peer->pd, length);
+	memset(p->into->addr, 0xee, length);
+	for (size_t at = 0; at < length; at += MIB) {
+		size_t n = length - at < MIB ? length - at : MIB;
 		enum ibv_wc_status s;
 
 		s = do_rdma(p->peer, IBV_WR_RDMA_READ, p->into,
 			    (char *)p->into->addr + at, n,
-			    (uintptr_t)region->addr + at, region->rkey);
+			    (uintptr_t)region->addr + from + at, region->rkey);
 		MUST_STATUS(IBV_WC_SUCCESS, s);
 	}
+}
+
+const unsigned char *pair_read(struct pair *p, struct ibv_mr *region)
+{
+	read_part(p, region, 0, region->length);
 	return p->into->addr;
+}
+
+unsigned char *pair_look(struct pair *p, struct ibv_mr *region, const struct mem *m)
+{
+	unsigned char *copy = malloc(mem_seen(m));
+
+	MUST(copy);
+	for (size_t i = 0; i < m->windows; i++) {
+		read_part(p, region, i * m->distance, m->window);
+		memcpy(copy + i * m->window, p->into->addr, m->window);
+	}
+	return copy;
 }
 
 void pair_check(struct pair *p, struct ibv_mr *region, const void *expected)

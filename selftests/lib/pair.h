@@ -6,15 +6,13 @@
 #ifndef SELFTESTS_PAIR_H
 #define SELFTESTS_PAIR_H
 
+#include "mem.h"
 #include "rc.h"
-
-/* No region that pair_read() reads is longer. */
-#define PAIR_MAX	(8 * MIB)
 
 struct pair {
 	struct dev *dev;
 	struct rc *peer, *owner;
-	struct ibv_mr *into;		/* the peer's, PAIR_MAX long */
+	struct ibv_mr *into;		/* the peer's, as long as was needed */
 };
 
 struct pair pair_new(const struct qp_param *param);
@@ -22,6 +20,11 @@ struct pair pair_new(const struct qp_param *param);
 const unsigned char *pair_read(struct pair *p, struct ibv_mr *region);
 /* Checks that the peer sees what is expected. */
 void pair_check(struct pair *p, struct ibv_mr *region, const void *expected);
+/*
+ * A copy of what the peer sees of where a test looks (see mem_look()). The region
+ * may be at another address than the memory is now.
+ */
+unsigned char *pair_look(struct pair *p, struct ibv_mr *region, const struct mem *m);
 /* A copy in memory of its own. */
 void *copy_of(const void *p, size_t length);
 

@@ -103,6 +103,26 @@ static long long mem_free_by_cpu(void)
 	return sum * sysconf(_SC_PAGESIZE);
 }
 
+/* What is swapped out to compressed memory is not the processes' any more. */
+static long long mem_swap_device(void)
+{
+	long long original, compressed, used = 0;
+	FILE *f;
+
+	f = fopen("/sys/block/zram0/mm_stat", "r");
+	if (!f)
+		return 0;
+	MUST(fscanf(f, "%lld %lld %lld", &original, &compressed, &used) == 3);
+	fclose(f);
+	return used;
+}
+
+long long mem_used(void)
+{
+	return mem_field("MemTotal") - mem_field("MemFree") - mem_free_by_cpu() -
+	       mem_swap_device();
+}
+
 static long long mem_lost_now(void)
 {
 	static const char *const accounts[] = {
@@ -146,7 +166,8 @@ long long mem_lost(void)
 
 long long mem_huge_free(void)
 {
-	return proc_field("/proc/meminfo", "HugePages_Free") *
+	return (proc_field("/proc/meminfo", "HugePages_Free") -
+		proc_field("/proc/meminfo", "HugePages_Rsvd")) *
 	       proc_field("/proc/meminfo", "Hugepagesize") * 1024;
 }
 

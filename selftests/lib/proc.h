@@ -20,13 +20,14 @@ bool proc_write(const char *path, const char *text);
 /* System-wide memory, in bytes, with the per-CPU counters folded in. */
 long long mem_anon(void);		/* AnonPages */
 long long mem_cached(void);		/* Cached, which has Shmem in it */
+long long mem_used(void);		/* neither free nor a swap device's */
 /*
  * Memory that is in no account: neither free nor of a process, a file or the
  * slab. A page that is kept by a reference alone adds to it. Waits until it
  * keeps still, since what a process had may be freed after its end.
  */
 long long mem_lost(void);
-long long mem_huge_free(void);		/* free huge pages, in bytes */
+long long mem_huge_free(void);		/* huge pages free and not promised, in bytes */
 
 /* A field of /proc/self/smaps for the mappings within a range, in bytes. */
 long long mem_range(const void *addr, size_t length, const char *field);

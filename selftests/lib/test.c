@@ -90,6 +90,13 @@ bool test_failed(void)
 	return failures;
 }
 
+bool test_long(void)
+{
+	const char *value = getenv("SELFTEST_LONG");
+
+	return value && *value && strcmp(value, "0");
+}
+
 void test_exit(void)
 {
 	fflush(stdout);
@@ -283,8 +290,7 @@ static void reap_group(pid_t pid)
 		;
 }
 
-/* SELFTEST_SLOW says how many times slower than usual the kernel is. */
-static unsigned int slowness(void)
+unsigned int test_slowness(void)
 {
 	const char *value = getenv("SELFTEST_SLOW");
 	int times = value ? atoi(value) : 1;
@@ -304,7 +310,7 @@ static void end_case(int sig)
 
 static void run_case(const struct test_case *c)
 {
-	unsigned int seconds = slowness() * (c->timeout ? c->timeout : DEFAULT_TIMEOUT);
+	unsigned int seconds = test_slowness() * (c->timeout ? c->timeout : DEFAULT_TIMEOUT);
 	double start = test_now();
 	int status;
 	pid_t pid;

@@ -55,6 +55,11 @@ void test_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 bool test_failed(void);
 
+/* SELFTEST_SLOW: how many times slower than usual the kernel is. */
+unsigned int test_slowness(void);
+/* SELFTEST_LONG: larger sizes, more turns, all combinations. */
+bool test_long(void);
+
 bool test_eq(const char *file, int line, const char *what, long long expected,
 	     long long got);
 bool test_le(const char *file, int line, const char *what, long long low,
