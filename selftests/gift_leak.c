@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Gift regions and other processes: whatever the other one does, and whatever the
+ * kernel does to the pages in between, a region never shows what another process
+ * wrote to its memory after the registration. Everything that can happen to a
+ * process's own memory is in gift_matrix.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/mem.h"
+#include "lib/mm.h"
+#include "lib/pair.h"
+#include "lib/proc.h"
+
+#define LENGTH		((test_long() ? 8 : 2) * MIB)
+
+#define OTHERS		0xbb
+#define OTHERS_AGAIN	0xdd
+#define OWNERS		0x77
+
+/*
+ * Who shares what with whom. The other process is a child that is forked after the
+ * registration, or the process on the other side of an earlier fork, or both.
+ */
+struct sharing {
+	const char *text;
+	const struct mem_kind *pages, *huge, *hugetlb;
+	bool forks;			/* after the registration */
+};
+
+static const struct sharing sharings[] = {
+	{ "registered, then forked, region in the parent",
+	  &mem_written, &mem_thp_written, &mem_hugetlb_private, true },
+	{ "forked, registered by the child, forked again",
+	  &mem_forked_child, &mem_thp_forked_child, &mem_hugetlb_forked_child, true },
+	{ "forked, then registered by the parent",
+	  &mem_forked_parent, &mem_thp_forked, &mem_hugetlb_forked, false },
+	{ "forked, then registered by the child",
+	  &mem_forked_child, &mem_thp_forked_child, &mem_hugetlb_forked_child, false },
+};
+
+static const struct size {
+	const char *text;
+	size_t offset;			/* of the kind in struct sharing */
+} sizes[] = {
+	{ "4 KiB pages", offsetof(struct sharing, pages) },
+	{ "THP", offsetof(struct sharing, huge) },
+	{ "hugetlb", offsetof(struct sharing, hugetlb) },
+};
+
+static const struct deed {
+	const char *text;
+	enum mem_order order;
+} deeds[] = {
+	{ "writes", MEM_WRITE },
+	{ "unmaps", MEM_UNMAP },
+	{ "exits", MEM_EXIT },
+	{ "runs another program", MEM_EXEC },
+};
+
+struct scene {
+	struct mem m;
+	struct mem child;		/* its sock is to the child forked later */
+	const struct sharing *sharing;
+	const struct mem_kind *kind;
+};
+
+/* What the kernel does to both sides' pages before the other one acts. */
+static void advise_all(struct scene *s, enum mem_order order)
+{
+	mem_do(&s->m, order, 0);
+	if (s->sharing->forks)
+		mem_other(&s->child, order, 0);
+	mem_other(&s->m, order, 0);
+}
+
+static bool is_hugetlb(const struct mem_kind *kind)
+{
+	return kind->sort == SORT_HUGETLB_PRIVATE;
+}
+
+static void nothing(struct scene *s)
+{
+}
+
+static void swap(struct scene *s)
+{
+	bool swappable = s->kind == &mem_forked_parent || s->kind == &mem_forked_child;
+
+	mm_cgroup_reclaim();
+	/* A held page leaves the page tables; a pinned or a huge one does not. */
+	CHECK_EQ(swappable ? LENGTH : 0, mem_range(s->m.map, LENGTH, "Swap"));
+}
+
+static void scan(struct scene *s)
+{
+	advise_all(s, MEM_MERGE);
+	mm_ksm_scan();
+}
+
+static void split(struct scene *s)
+{
+	advise_all(s, MEM_SPLIT);
+}
+
+static void collapse(struct scene *s)
+{
+	advise_all(s, MEM_COLLAPSE);
+}
+
+static void split_and_collapse(struct scene *s)
+{
+	split(s);
+	collapse(s);
+}
+
+static void swap_and_scan(struct scene *s)
+{
+	swap(s);
+	scan(s);
+}
+
+static void split_and_swap(struct scene *s)
+{
+	split(s);
+	swap(s);
+}
+
+static const struct between {
+	const char *text;
+	void (*run)(struct scene *s);
+	bool hugetlb, only_long;
+} betweens[] = {
+	{ "", nothing, true },
+	{ " after swapping", swap, true },
+	{ " after a KSM scan", scan },
+	{ " after a THP split", split },
+	{ " after MADV_COLLAPSE", collapse },
+	{ " after a split and MADV_COLLAPSE", split_and_collapse, .only_long = true },
+	{ " after swapping and a KSM scan", swap_and_scan, .only_long = true },
+	{ " after a split and swapping", split_and_swap, .only_long = true },
+};
+
+#define NR_CASES (ARRAY_LEN(sizes) * ARRAY_LEN(sharings) * ARRAY_LEN(deeds) *	\
+		  ARRAY_LEN(betweens))
+
+static void all_others(struct scene *s, enum mem_order order, unsigned char byte)
+{
+	if (s->sharing->forks)
+		mem_other(&s->child, order, byte);
+	mem_other(&s->m, order, byte);
+}
+
+/* n counts through the four tables, the last one fastest. */
+static void leak(const struct test_case *c)
+{
+	const struct between *b = &betweens[c->n % ARRAY_LEN(betweens)];
+	const struct deed *d = &deeds[c->n / ARRAY_LEN(betweens) % ARRAY_LEN(deeds)];
+	struct scene s = { .sharing = c->arg };
+	unsigned char *before, *own;
+	struct ib_gift_stats stats;
+	struct ibv_mr *mr;
+	bool coherent;
+	struct pair p;
+
+	s.kind = *(const struct mem_kind *const *)
+		((const char *)c->arg +
+		 sizes[c->n / (ARRAY_LEN(betweens) * ARRAY_LEN(deeds))].offset);
+	mm_cgroup_enter();
+	s.m = mem_make(s.kind, LENGTH);
+	p = pair_new(NULL);
+	before = copy_of(s.m.p, LENGTH);
+	mr = mr_reg(p.owner->pd, s.m.p, LENGTH, GIFT_READ);
+	stats = gift_stats();
+	CHECK_EQ(LENGTH / PAGE, stats.pages[s.kind->taken]);
+	coherent = s.kind->taken == IB_GIFT_PAGE_PINNED;
+	if (s.sharing->forks) {
+		s.child = s.m;
+		mem_share(&s.child, false);
+	}
+
+	b->run(&s);
+	test_context("before the other one acts");
+	pair_check(&p, mr, before);
+	all_others(&s, d->order, OTHERS);
+	test_context("the other one %s", d->text);
+	pair_check(&p, mr, before);
+	CHECK_BYTES(before, s.m.p, LENGTH);
+	pair_check(&p, mr, before);
+
+	/* A page that the owner had alone shows it, one that was shared does not. */
+	memset(s.m.p, OWNERS, LENGTH);
+	own = copy_of(s.m.p, LENGTH);
+	test_context("then the owner writes");
+	pair_check(&p, mr, coherent ? own : before);
+	if (d->order == MEM_WRITE) {
+		all_others(&s, MEM_WRITE, OTHERS_AGAIN);
+		test_context("then the other one writes again");
+		CHECK_BYTES(own, s.m.p, LENGTH);
+		pair_check(&p, mr, coherent ? own : before);
+	}
+	MUST_ERR(0, ibv_dereg_mr(mr));
+	test_context("registered again");
+	mr = mr_reg(p.owner->pd, s.m.p, LENGTH, GIFT_READ);
+	pair_check(&p, mr, own);
+	MUST_ERR(0, ibv_dereg_mr(mr));
+}
+
+/* A peer in another process, on an address and key that it was told. */
+static void reader(void *arg)
+{
+	static const unsigned char contents[] = { 0, 0x42 };
+	int sock = *(int *)arg;
+	struct rc *rc = rc_create(dev_open(), NULL);
+	struct ibv_mr *into = mr_new(rc->pd, MIB);
+	unsigned char *expected = malloc(MIB);
+
+	MUST(expected);
+	rc_connect_socket(rc, sock);
+	for (size_t i = 0; i < sizeof(contents); i++) {
+		uint64_t addr;
+		uint32_t rkey;
+
+		memset(expected, contents[i], MIB);
+		memset(into->addr, 0xee, MIB);
+		sock_get(sock, &addr, sizeof(addr));
+		sock_get(sock, &rkey, sizeof(rkey));
+		MUST_STATUS(IBV_WC_SUCCESS,
+			    do_rdma(rc, IBV_WR_RDMA_READ, into, into->addr, MIB,
+				    addr, rkey));
+		CHECK_BYTES(expected, into->addr, MIB);
+		sock_meet(sock);
+	}
+}
+
+static void between_processes(const struct test_case *c)
+{
+	struct mem m[2];
+	struct rc *rc;
+	int sock[2];
+	pid_t pid;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = test_fork(reader, &sock[1]);
+	m[0] = mem_make(&mem_untouched, MIB);
+	m[1] = mem_make(&mem_written, MIB);
+	rc = rc_create(dev_open(), NULL);
+	rc_connect_socket(rc, sock[0]);
+	memset(m[1].p, 0x42, MIB);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_mr *mr = mr_reg(rc->pd, m[i].p, MIB, GIFT_READ);
+		uint64_t addr = (uintptr_t)m[i].p;
+
+		sock_put(sock[0], &addr, sizeof(addr));
+		sock_put(sock[0], &mr->rkey, sizeof(mr->rkey));
+		sock_meet(sock[0]);
+	}
+	test_join(pid);
+}
+
+static struct test_case cases[NR_CASES + 1];
+static size_t nr_cases;
+
+static bool is_there(const struct mem_kind *kind, const struct between *b)
+{
+	return (!is_hugetlb(kind) || b->hugetlb) && (!b->only_long || test_long());
+}
+
+static void add(const struct size *size, const struct sharing *sharing,
+		const struct deed *deed, const struct between *b)
+{
+	const struct mem_kind *kind =
+		*(const struct mem_kind *const *)((const char *)sharing + size->offset);
+	struct test_case *c = &cases[nr_cases];
+	char *name;
+
+	if (!is_there(kind, b))
+		return;
+	if (asprintf(&name, "%s, %s: the other process %s%s, and is never seen",
+		     size->text, sharing->text, deed->text, b->text) < 0)
+		abort();
+	*c = (struct test_case){
+		.name = name, .run = leak, .arg = sharing,
+		.n = ((size - sizes) * ARRAY_LEN(deeds) + (deed - deeds)) *
+		     ARRAY_LEN(betweens) + (b - betweens),
+	};
+	nr_cases++;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t j = 0; j < ARRAY_LEN(sharings); j++)
+			for (size_t k = 0; k < ARRAY_LEN(deeds); k++)
+				for (size_t l = 0; l < ARRAY_LEN(betweens); l++)
+					add(&sizes[i], &sharings[j], &deeds[k],
+					    &betweens[l]);
+	cases[nr_cases++] = (struct test_case){
+		.name = "another process reads a gift region right",
+		.run = between_processes,
+	};
+	return test_main(argc, argv, cases, nr_cases, dev_ready);
+}
