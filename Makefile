@@ -10,7 +10,7 @@ V ?=
 export KERNEL V
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-migration check check-debug ci modules userspace selftests vm lint \
+.PHONY: help setup demo demo-migration check check-long check-debug ci modules userspace selftests vm lint \
 	debug-kernel rdma-core check-rdma-core clean distclean
 
 help: ## this list
@@ -28,6 +28,9 @@ demo-migration: ## migrate QEMU guests over RDMA in a VM, with GIFT and without,
 
 check: ## build with warnings as errors, then static checks and every test in a VM; the last line is the total
 	@scripts/steps check
+
+check-long: ## the GIFT selftests on larger memory, in all combinations, for more turns (about half an hour)
+	@scripts/steps check-long
 
 check-debug: ## selftests and KUnit on a kernel with KASAN, lockdep, kmemleak, UBSAN ...; a fuzzer on the provider
 	@scripts/steps check-debug
@@ -60,7 +63,7 @@ debug-kernel: ## build the kernel that check-debug runs on (6 to 15 minutes), in
 	@scripts/steps debug-kernel
 
 clean: ## remove what was built; downloads stay
-	@rm -rf build/modules build/userspace build/selftests build/check build/check-debug \
+	@rm -rf build/modules build/userspace build/selftests build/check build/check-debug build/check-long \
 		build/detector build/fuzz build/lint build/livepatch build/userspace-sanitized \
 		build/check-rdma-core build/rdma-core-series \
 		build/log build/results build/vm
