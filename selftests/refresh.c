@@ -499,7 +499,7 @@ static void refresh_against(const struct test_case *c)
 	pins = pins_now();
 	r.mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ);
 	MUST(!pthread_create(&thread, NULL, race, &r));
-	for (int i = 0; i < ROUNDS || !r.done; i++) {
+	for (int i = 0; i < ROUNDS || !r.done || !done; i++) {
 		int ret;
 
 		memset(m.p, i + 1, length / 2);
