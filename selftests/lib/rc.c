@@ -68,7 +68,7 @@ struct rc *rc_create(struct dev *dev, const struct qp_param *param)
 	p->sge = p->sge ? p->sge : 4;
 	p->cqe = p->cqe ? p->cqe : p->send_wr + p->recv_wr;
 	p->access = p->access ? p->access : QP_REMOTE_ALL;
-	p->timeout = choose(p->timeout, 14);
+	p->timeout = choose(p->timeout, dev_is_sample() ? 14 : 19);
 	p->retry_cnt = choose(p->retry_cnt, 7);
 	p->rnr_retry = choose(p->rnr_retry, 7);
 	p->min_rnr_timer = choose(p->min_rnr_timer, 12);

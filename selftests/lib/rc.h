@@ -49,7 +49,7 @@ struct qp_param {
 	bool sig_all;
 	bool channel;			/* completion channel for both CQs */
 	/* As in struct ibv_qp_attr. A negative value means 0. */
-	int timeout;			/* 14: 67 ms */
+	int timeout;			/* 14: 67 ms; 19: 2 s where there are packets */
 	int retry_cnt;			/* 7 */
 	int rnr_retry;			/* 7: for ever */
 	int min_rnr_timer;		/* 12: 0.64 ms */
