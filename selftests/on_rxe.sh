@@ -35,8 +35,10 @@ results() {
 	export SHCA_DEV=$link MATRIX_SMALL=$((448 * 4096))
 	run gift_matrix "untouched memory: GIFT" "untouched memory: nothing happens" \
 		"written memory: GIFT" "written memory: nothing happens" \
-		"by KSM: GIFT" "by KSM: nothing happens" "region in the parent: GIFT" \
-		"in the cache: GIFT" "an unaligned range: nothing happens"
+		"by KSM: GIFT" "by KSM: nothing happens" \
+		"memory shared by fork, region in the parent: GIFT" \
+		"memory shared by fork, region in the parent: nothing happens" \
+		"in the cache: GIFT" "in the cache: nothing happens" "an unaligned range: nothing happens"
 	run gift_access "is refused with EINVAL" "ON_DEMAND" "RDMA WRITE to a gift" \
 		"not readable"
 }
