@@ -367,6 +367,19 @@ static void resources(const struct test_case *c)
 	MUST_ERR(0, ibv_dereg_mr(plain));
 }
 
+static void resources_are_private(const struct test_case *c)
+{
+	struct region r = region_new();
+	char *text;
+
+	region_take(&r);
+	MUST(!setresuid(65534, 65534, 65534));
+	text = resource();
+	CHECK_EQ(1, resource_field(text, "drv_gift"));
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++)
+		CHECK_EQ(-1, resource_field(text, names[i].resource));
+}
+
 static const struct test_case cases[] = {
 	{ "the tracepoints say who, where, what of each kind, and how long",
 	  tracepoints },
@@ -376,6 +389,8 @@ static const struct test_case cases[] = {
 	{ "the list of everybody's regions is for root only", list_is_private },
 	{ "rdma resource show mr tells a gift region and its pages by kind",
 	  resources },
+	{ "to other users it tells a gift region, and of its pages nothing",
+	  resources_are_private },
 };
 
 int main(int argc, char **argv)

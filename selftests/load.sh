@@ -7,7 +7,7 @@
 
 # shellcheck source=selftests/lib/tap.sh
 . "$(dirname "$0")/lib/tap.sh"
-plan=26
+plan=28
 
 root=$(dirname "$0")/..
 built=${OUTPUT:-$root/build/selftests}
@@ -148,6 +148,33 @@ unload_refused() {
 	ok "once its process is gone ib_gift is unloaded" $?
 }
 
+# What others have open of a module whose loading fails, they have without a module.
+failed_load_is_not_open() {
+	local opened=/run/gift-opened try
+	rm -f $opened
+	sysctl -qw kernel.ftrace_enabled=0
+	setpriv --reuid 65534 --clear-groups python3 -c '
+import os
+while True:
+    try:
+        os.open("/dev/ib_gift", os.O_RDONLY)
+    except OSError:
+        continue
+    print("open", flush=True)
+    break' >$opened &
+	local opener=$!
+	for try in 1 2 3 4 5; do
+		! insmod "$gift" every_driver=1 2>/dev/null || break
+	done
+	same "every_driver=1 is refused at load time where ftrace is off" 5 \
+		"$([ -e /sys/module/ib_gift ] && echo "try $try succeeds" || echo "$try")"
+	kill $opener
+	wait $opener 2>/dev/null
+	same "and meanwhile nobody could open what was not going to stay" "" "$(cat $opened)"
+	rm -f $opened
+	sysctl -qw kernel.ftrace_enabled=1
+}
+
 patch() { insmod "$livepatch" function="$1"; }
 
 unpatch() {
@@ -189,6 +216,7 @@ echo "1..$plan"
 unload_all >/dev/null 2>&1
 load_before_and_after
 unload_refused
+failed_load_is_not_open
 beside_livepatch
 drop_link
 load_again "$before"

@@ -19,16 +19,16 @@
  * Drivers that pass the access flags of a registration to ib_umem_get() as they
  * are, and let a device write only through a region whose flags say so. Not here:
  * efa and mana remove the optional flags, mlx4 adds LOCAL_WRITE, usnic pins pages
- * by itself, vmw_pvrdma passes the flags to a hypervisor as well. A driver that is
- * not known may do anything. Documentation/every-driver.rst has the details.
+ * by itself, vmw_pvrdma passes the flags to a hypervisor as well; and irdma and
+ * mthca have a process register its queues, which the device writes to, like other
+ * memory, with flags of its choice. What mlx5's devices allow through an indirect
+ * key that a process made over such a region is not known. A driver that is not known may do anything.
+ * Documentation/every-driver.rst has the details.
  */
 static const bool driver_passes_flags[] = {
-	[RDMA_DRIVER_MLX5] = true,
 	[RDMA_DRIVER_CXGB4] = true,
-	[RDMA_DRIVER_MTHCA] = true,
 	[RDMA_DRIVER_BNXT_RE] = true,
 	[RDMA_DRIVER_OCRDMA] = true,
-	[RDMA_DRIVER_IRDMA] = true,
 	[RDMA_DRIVER_QEDR] = true,
 	[RDMA_DRIVER_HNS] = true,
 	[RDMA_DRIVER_RXE] = true,

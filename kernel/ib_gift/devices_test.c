@@ -15,13 +15,13 @@ struct fit_row {
 
 static const struct fit_row fit_rows[] = {
 	{ "no driver of the kernel", RDMA_DRIVER_UNKNOWN, false },
-	{ "mlx5", RDMA_DRIVER_MLX5, true },
+	{ "mlx5, which has indirect keys", RDMA_DRIVER_MLX5, false },
 	{ "mlx4, which adds LOCAL_WRITE", RDMA_DRIVER_MLX4, false },
 	{ "cxgb4", RDMA_DRIVER_CXGB4, true },
-	{ "mthca", RDMA_DRIVER_MTHCA, true },
+	{ "mthca, whose queues are regions", RDMA_DRIVER_MTHCA, false },
 	{ "bnxt_re", RDMA_DRIVER_BNXT_RE, true },
 	{ "ocrdma", RDMA_DRIVER_OCRDMA, true },
-	{ "irdma", RDMA_DRIVER_IRDMA, true },
+	{ "irdma, whose queues are regions", RDMA_DRIVER_IRDMA, false },
 	{ "vmw_pvrdma, which has a hypervisor", RDMA_DRIVER_VMW_PVRDMA, false },
 	{ "qedr", RDMA_DRIVER_QEDR, true },
 	{ "hns", RDMA_DRIVER_HNS, true },

@@ -52,7 +52,9 @@ static atomic_t users;
 static DEFINE_MUTEX(every_lock);
 /* What the parameter says; until the module is ready, what it is to become. */
 static bool every_on;
-static enum { EVERY_LOADING, EVERY_READY, EVERY_GONE } every_stage;
+static enum {
+	EVERY_LOADING, EVERY_STARTING, EVERY_READY, EVERY_GONE
+} every_stage;
 
 static bool user_get(void)
 {
@@ -226,6 +228,8 @@ static int every_set(const char *val, const struct kernel_param *kp)
 	mutex_lock(&every_lock);
 	if (every_stage == EVERY_GONE)
 		ret = -ENODEV;
+	else if (every_stage == EVERY_STARTING)
+		ret = -EBUSY;
 	else if (every_stage == EVERY_READY && on != every_on)
 		ret = on ? switch_on() : switch_off();
 	if (!ret)
@@ -260,7 +264,11 @@ bool gift_every_on(void)
 }
 
 /**
- * gift_every_init() - the module is ready: do what its parameter says
+ * gift_every_init() - do all that can fail of what the parameter says
+ *
+ * Hooks what is to be hooked, and lets no call in. Comes before anything by which
+ * a process could get hold of the module, since one whose init fails goes even
+ * if it is in use.
  *
  * Return: 0 or a negative errno; then nothing is redirected.
  */
@@ -270,10 +278,34 @@ int gift_every_init(void)
 
 	mutex_lock(&every_lock);
 	if (every_on)
-		ret = switch_on();
-	every_stage = ret ? EVERY_GONE : EVERY_READY;
+		ret = hook_all();
+	every_stage = ret ? EVERY_GONE : EVERY_STARTING;
 	mutex_unlock(&every_lock);
 	return ret;
+}
+
+/**
+ * gift_every_start() - the module is ready: let calls in
+ */
+void gift_every_start(void)
+{
+	mutex_lock(&every_lock);
+	if (every_on)
+		atomic_set(&users, 1);
+	every_stage = EVERY_READY;
+	mutex_unlock(&every_lock);
+}
+
+/**
+ * gift_every_cancel() - undo gift_every_init(), in the place of starting
+ */
+void gift_every_cancel(void)
+{
+	mutex_lock(&every_lock);
+	if (every_on)
+		unhook_all();
+	every_stage = EVERY_GONE;
+	mutex_unlock(&every_lock);
 }
 
 /**

@@ -224,6 +224,8 @@ void gift_dev_unregister(void);
 /* every.c: drivers that call ib_umem_get() */
 
 int gift_every_init(void);
+void gift_every_start(void);
+void gift_every_cancel(void);
 void gift_every_exit(void);
 bool gift_every_on(void);
 void gift_every_put(void);

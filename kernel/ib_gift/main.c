@@ -14,18 +14,20 @@ static int __init gift_init(void)
 	int ret;
 
 	gift_regions_init();
-	ret = gift_dev_register();
-	if (ret)
-		return ret;
-	gift_debugfs_init();
 	ret = gift_every_init();
 	if (ret)
-		goto err_debugfs;
+		goto err_regions;
+	/* Once it is there it may be open, and nothing may fail any more. */
+	ret = gift_dev_register();
+	if (ret)
+		goto err_every;
+	gift_debugfs_init();
+	gift_every_start();
 	return 0;
 
-err_debugfs:
-	gift_debugfs_exit();
-	gift_dev_unregister();
+err_every:
+	gift_every_cancel();
+err_regions:
 	gift_regions_exit();
 	return ret;
 }

@@ -352,6 +352,8 @@ const struct uapi_definition shca_uapi_defs[] = {
  * @msg: netlink message
  * @ibmr: the region
  *
+ * Its pages by kind are told to CAP_NET_ADMIN only.
+ * Context: process, the one that asks.
  * Return: 0 or -EMSGSIZE.
  */
 int shca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
@@ -367,19 +369,21 @@ int shca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	struct shca_mr *mr = to_shca_mr(ibmr);
 	struct ib_gift_umem_counts counts;
 	struct nlattr *table;
-	bool gift;
+	bool gift, tell;
 	int i;
 
 	mutex_lock(&mr->lock);
 	gift = ib_gift_umem_stats(mr->mem->umem, &counts);
 	mutex_unlock(&mr->lock);
 
+	/* Whose pages are merged or shared is not for every user to know. */
+	tell = gift && capable(CAP_NET_ADMIN);
 	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
 		return -EMSGSIZE;
 	if (rdma_nl_put_driver_u32(msg, "gift", gift))
 		goto err;
-	for (i = 0; gift && i < IB_GIFT_PAGE_KINDS; i++)
+	for (i = 0; tell && i < IB_GIFT_PAGE_KINDS; i++)
 		if (rdma_nl_put_driver_u64(msg, names[i], counts.pages[i]))
 			goto err;
 	nla_nest_end(msg, table);
