@@ -18,6 +18,8 @@ skip_all() {
 
 [ "$(id -u)" = 0 ] || skip_all "needs root"
 [ -e /sys/module/ib_gift ] || skip_all "ib_gift is not loaded"
+# A kernel without kprobes has no way to time registrations, which the demo reads.
+[ -w /sys/kernel/tracing/kprobe_events ] || skip_all "no /sys/kernel/tracing/kprobe_events: a kernel without kprobe events"
 command -v qemu-system-x86_64 >/dev/null || skip_all "no qemu-system-x86_64"
 for file in writer.rom gift-run; do
 	[ -e "$built/$file" ] || skip_all "no $file in $built: make userspace, or set USERSPACE"
