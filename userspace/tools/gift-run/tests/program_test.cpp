@@ -34,7 +34,7 @@ protected:
 	}
 	std::string make(const std::string &name, mode_t mode, const std::string &content)
 	{
-		const std::string path = folder_ + "/" + name;
+		std::string path = folder_ + "/" + name;
 		const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 		EXPECT_EQ(write(fd, content.data(), content.size()),
