@@ -11,7 +11,7 @@ export KERNEL V
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-migration check check-long check-debug ci modules userspace selftests vm lint \
-	debug-kernel rdma-core check-rdma-core clean distclean
+	debug-kernel rdma-core check-rdma-core rdma-core-each clean distclean
 
 help: ## this list
 	@echo 'make TARGET [KERNEL=6.1|6.12|debug|folder] [V=1]'
@@ -58,6 +58,9 @@ rdma-core: ## rdma-core with the patches of userspace/rdma-core, in build/rdma-c
 
 check-rdma-core: ## tests of the patched rdma-core in a VM: when a device has send with invalidate, GIFT, Python tests
 	@scripts/steps check-rdma-core
+
+rdma-core-each: ## build each patch of the series by itself, in order, warnings being errors (5 to 15 minutes)
+	@scripts/steps rdma-core-each
 
 debug-kernel: ## build the kernel that check-debug runs on (6 to 15 minutes), in build/kernel/debug
 	@scripts/steps debug-kernel
