@@ -457,13 +457,20 @@ MEM_KIND(readonly_untouched, "untouched PROT_READ memory", ANON, ZERO, NOTHING,
 	 .read_only = true);
 MEM_KIND(readonly_written, "PROT_READ memory, written before", ANON, PINNED, NOTHING,
 	 .read_only = true);
-MEM_KIND(thp_untouched, "untouched THP", ANON, HUGE_ZERO, NOTHING);
-MEM_KIND(thp_read, "THP that was only read", ANON, HUGE_ZERO, NOTHING);
-MEM_KIND(thp_written, "written THP", ANON, PINNED, NOTHING);
-MEM_KIND(thp_half, "half-written THP", ANON, BOTH, NOTHING);
-MEM_KIND(thp_halved, "written THP, half given back", ANON, BOTH, NOTHING);
-MEM_KIND(thp_forked, "THP shared by fork, region in the parent", ANON, SHARED, NOTHING);
-MEM_KIND(thp_forked_child, "THP shared by fork, region in the child", ANON, SHARED, NOTHING);
+MEM_KIND(thp_untouched, "untouched THP", ANON, HUGE_ZERO, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_read, "THP that was only read", ANON, HUGE_ZERO, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_written, "written THP", ANON, PINNED, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_half, "half-written THP", ANON, BOTH, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_halved, "written THP, half given back", ANON, BOTH, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_forked, "THP shared by fork, region in the parent", ANON, SHARED, NOTHING,
+	 .huge = true);
+MEM_KIND(thp_forked_child, "THP shared by fork, region in the child", ANON, SHARED, NOTHING,
+	 .huge = true);
 MEM_KIND(private_file, "private file, in the cache", PRIVATE_FILE, FILE, NOTHING,
 	 .unmapped = true);
 MEM_KIND(file_read, "private file, read through the mapping", PRIVATE_FILE, FILE, NOTHING);
@@ -471,13 +478,18 @@ MEM_KIND(file_hole, "private file, hole", PRIVATE_FILE, FILE, CACHE);
 MEM_KIND(file_written, "private file, written", PRIVATE_FILE, PINNED, NOTHING);
 MEM_KIND(shared_file, "shared file", SHARED, PINNED, NOTHING, .unmapped = true);
 MEM_KIND(memfd, "memfd, untouched", SHARED, PINNED, CACHE);
-MEM_KIND(hugetlb_untouched, "private hugetlb, untouched", HUGETLB_PRIVATE, PINNED, HUGE);
-MEM_KIND(hugetlb_private, "private hugetlb, written", HUGETLB_PRIVATE, PINNED, NOTHING);
-MEM_KIND(hugetlb_shared, "shared hugetlb, written", HUGETLB_SHARED, PINNED, NOTHING);
+MEM_KIND(hugetlb_untouched, "private hugetlb, untouched", HUGETLB_PRIVATE, PINNED, HUGE,
+	 .huge = true);
+MEM_KIND(hugetlb_private, "private hugetlb, written", HUGETLB_PRIVATE, PINNED, NOTHING,
+	 .huge = true);
+MEM_KIND(hugetlb_shared, "shared hugetlb, written", HUGETLB_SHARED, PINNED, NOTHING,
+	 .huge = true);
 MEM_KIND(hugetlb_forked, "private hugetlb shared by fork, region in the parent",
-	 HUGETLB_PRIVATE, PINNED, HUGE);
+	 HUGETLB_PRIVATE, PINNED, HUGE,
+	 .huge = true);
 MEM_KIND(hugetlb_forked_child, "private hugetlb shared by fork, region in the child",
-	 HUGETLB_PRIVATE, PINNED, HUGE);
+	 HUGETLB_PRIVATE, PINNED, HUGE,
+	 .huge = true);
 MEM_KIND(unaligned, "an unaligned range", ANON, BOTH, NOTHING);
 MEM_KIND(one_byte, "one byte", ANON, PINNED, NOTHING, .length = 1);
 MEM_KIND(sparse, "1 GiB with a few pages written", ANON, BOTH, NOTHING,
@@ -546,6 +558,17 @@ void mem_each(struct mem *m, void (*fn)(struct mem *part))
 		fn(m);
 	for (size_t i = 0; i < m->nr_parts; i++)
 		fn(&m->parts[i]);
+}
+
+const struct mem *mem_at(const struct mem *m, size_t page)
+{
+	for (size_t i = 0; i < m->nr_parts; i++) {
+		size_t first = (m->parts[i].map - m->map) / PAGE;
+
+		if (page >= first && page < first + m->parts[i].length / PAGE)
+			return &m->parts[i];
+	}
+	return m;
 }
 
 size_t mem_pages(const struct mem *m)

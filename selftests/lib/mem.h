@@ -37,6 +37,7 @@ struct mem_kind {
 	bool read_only;			/* the owner cannot write to it */
 	bool unmapped;			/* in memory, not in the page tables */
 	bool unshares;			/* GIFT copies it like a plain registration */
+	bool huge;			/* its length is one of huge pages */
 	size_t length;			/* if it is not the test's to choose */
 };
 
@@ -85,6 +86,8 @@ void *mem_map(size_t length, size_t unit, int prot, int flags, int fd);
 bool mem_coherent(const struct mem_kind *kind);
 /* Calls @fn with each mapping that it is made of. */
 void mem_each(struct mem *m, void (*fn)(struct mem *part));
+/* The mapping that a page of it lies in: of a mixture a part, or itself. */
+const struct mem *mem_at(const struct mem *m, size_t page);
 /* The pages that it touches, and how many of them are taken in a way. */
 size_t mem_pages(const struct mem *m);
 size_t mem_taken(const struct mem *m, enum ib_gift_page_kind kind);

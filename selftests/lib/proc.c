@@ -171,16 +171,17 @@ long long mem_huge_free(void)
 	       proc_field("/proc/meminfo", "Hugepagesize") * 1024;
 }
 
-long long mem_range(const void *addr, size_t length, const char *field)
+long long mem_range_of(pid_t pid, const void *addr, size_t length, const char *field)
 {
 	uintptr_t first = (uintptr_t)addr, end = first + length;
 	size_t key = strlen(field);
 	bool inside = false, seen = false;
 	long long sum = 0;
-	char line[512];
+	char line[512], path[64];
 	FILE *f;
 
-	f = fopen("/proc/self/smaps", "r");
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	f = fopen(path, "r");
 	MUST(f);
 	while (fgets(line, sizeof(line), f)) {
 		unsigned long from, to;
@@ -199,6 +200,11 @@ long long mem_range(const void *addr, size_t length, const char *field)
 	/* A range that shares its mapping with others cannot be told apart. */
 	MUST(seen);
 	return sum;
+}
+
+long long mem_range(const void *addr, size_t length, const char *field)
+{
+	return mem_range_of(getpid(), addr, length, field);
 }
 
 long long pins_taken(void)

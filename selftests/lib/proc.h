@@ -31,6 +31,8 @@ long long mem_huge_free(void);		/* huge pages free and not promised, in bytes */
 
 /* A field of /proc/self/smaps for the mappings within a range, in bytes. */
 long long mem_range(const void *addr, size_t length, const char *field);
+/* The same of another process. */
+long long mem_range_of(pid_t pid, const void *addr, size_t length, const char *field);
 
 /* Pages that FOLL_PIN took minus those it gave back, system-wide. */
 long long pins_now(void);
