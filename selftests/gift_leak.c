@@ -97,20 +97,48 @@ static void swap(struct scene *s)
 	CHECK_EQ(swappable ? LENGTH : 0, mem_range(s->m.map, LENGTH, "Swap"));
 }
 
+/* That there was a scan is seen by two pages beside the region, which it merges. */
 static void scan(struct scene *s)
 {
+	struct mem alike = mem_make(&mem_written, MEM_ALIKE * PAGE);
+
 	advise_all(s, MEM_MERGE);
+	mem_do(&alike, MEM_MERGE, 0);
 	mm_ksm_scan();
+	/* Or less, when there are more like them. */
+	CHECK_BETWEEN(1, mem_range(alike.map, alike.map_length, "Pss"), PAGE);
+	mem_drop(&alike);
+}
+
+static long long huge_mapped(const struct scene *s)
+{
+	return mem_range(s->m.map, LENGTH, "AnonHugePages");
 }
 
 static void split(struct scene *s)
 {
+	/* Fork splits what is pinned, to copy it page by page. */
+	bool whole = s->kind->huge && !(s->sharing->forks && mem_coherent(s->kind));
+
+	CHECK_EQ(whole ? LENGTH : 0, huge_mapped(s));
 	advise_all(s, MEM_SPLIT);
+	CHECK_EQ(0, huge_mapped(s));
 }
 
+/*
+ * A page of the region is not copied into a huge one, and stays as it is. The child
+ * has copies of what is pinned, which are, or it has the huge page itself.
+ */
 static void collapse(struct scene *s)
 {
+	bool copies = mem_coherent(s->kind) || (s->kind->huge && huge_mapped(s));
+	long long before = huge_mapped(s);
+
 	advise_all(s, MEM_COLLAPSE);
+	CHECK_EQ(before, huge_mapped(s));
+	if (s->sharing->forks)
+		CHECK_EQ(copies ? LENGTH : 0,
+			 mem_range_of(s->child.other, s->m.map, LENGTH, "AnonHugePages"));
 }
 
 static void split_and_collapse(struct scene *s)
