@@ -2,8 +2,9 @@
 /*
  * Registration while something else goes on with the same memory: the work is
  * bounded, it comes to an end, every byte that a peer reads is one that the owner had
- * there since the registration began, and no page is lost. Which kind a page is
- * taken as is the race's to decide here, and checked in gift_matrix.c.
+ * there since the registration began, and no page is lost. It ends only when the other
+ * side has had its effect, by the kernel's account. Which kind a page is taken as is the
+ * race's to decide here, and checked in gift_matrix.c.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +24,8 @@
 #define LENGTH		(2 * MIB)
 #define PAGES		(LENGTH / PAGE)
 #define TURNS		(test_long() ? 400 : test_slowness() > 1 ? 10 : 24)
+/* As many at most until the other side has had its effect, with pauses that grow. */
+#define MORE		100
 #define MANY		(test_long() ? 8 : 4)
 /* Pages that a few lost registrations would leave behind are more. */
 #define SLACK		(1 * MIB)
@@ -41,8 +44,8 @@ struct race;
 struct scene {
 	const char *text;
 	void (*prepare)(struct race *r);
-	/* Done over and over until the registrations are. */
-	void (*disturb[4])(struct race *r);
+	/* Done over and over until the registrations are; returns what it came to. */
+	long (*disturb[4])(struct race *r);
 	unsigned int registrars;
 	bool drops;			/* pages may be zero again at any time */
 	bool huge;
@@ -56,7 +59,7 @@ struct race {
 	atomic_uint begun[PAGES], done[PAGES];	/* writings of each page */
 	int registering;
 	atomic_int ready, running;	/* of those */
-	atomic_long disturbed[4], registered;
+	atomic_long effect[4], registered;
 };
 
 static void write_page(struct race *r, size_t page)
@@ -101,7 +104,7 @@ static void with_place(struct race *r)
 }
 
 /* The child has what the owner had, and writes over it. */
-static void forks(struct race *r)
+static long forks(struct race *r)
 {
 	int status;
 	pid_t pid = fork();
@@ -118,23 +121,40 @@ static void forks(struct race *r)
 	/* Where the range may be unmapped, the child runs into that. */
 	if (!r->scene->moves)
 		CHECK_EQ(0, status);
+	return 1;
 }
 
-static void writes(struct race *r)
+static long writes(struct race *r)
 {
 	static unsigned int next;
 
 	for (int i = 0; i < 32; i++)
 		write_page(r, next++ % PAGES);
+	return 32;
 }
 
-static void collapses(struct race *r)
+/* So seldom that KSM meets pages unchanged in between. */
+static long writes_seldom(struct race *r)
 {
-	madvise(r->m.map, LENGTH, MADV_COLLAPSE);
-	mem_do(&r->m, MEM_SPLIT, 0);
+	test_sleep_ms(20);
+	return writes(r);
 }
 
-static void moves_away_and_back(struct race *r)
+/* What is not huge, and has no reference for a moment, can be copied to a huge page. */
+static long collapses(struct race *r)
+{
+	mem_do(&r->m, MEM_SPLIT, 0);
+	return !madvise(r->m.map, LENGTH, MADV_COLLAPSE);
+}
+
+/* Where pages are shared and moved all the time besides, it is left to chance. */
+static long tries_to_collapse(struct race *r)
+{
+	collapses(r);
+	return 1;
+}
+
+static long moves_away_and_back(struct race *r)
 {
 	MUST(mremap(r->m.p, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    r->elsewhere) == r->elsewhere);
@@ -142,9 +162,10 @@ static void moves_away_and_back(struct race *r)
 	MUST(mremap(r->elsewhere, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    r->m.p) == r->m.p);
 	test_sleep_ms(5);
+	return 1;
 }
 
-static void unmaps_and_maps(struct race *r)
+static long unmaps_and_maps(struct race *r)
 {
 	size_t half = LENGTH / 2;
 
@@ -153,34 +174,50 @@ static void unmaps_and_maps(struct race *r)
 	MUST(mmap(r->m.p, half, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == r->m.p);
 	write_pages(r, 0, PAGES / 8);
+	return 1;
 }
 
-static void drops(struct race *r)
+static long drops(struct race *r)
 {
 	MUST(!madvise(r->m.p, LENGTH, MADV_DONTNEED));
 	write_pages(r, 0, PAGES / 8);
+	return 1;
 }
 
-static void migrates(struct race *r)
+static long migrates(struct race *r)
 {
-	mm_move(r->m.p, LENGTH);
+	return mm_move(r->m.p, LENGTH).moved;
 }
 
-static void compacts(struct race *r)
+static long compacts(struct race *r)
 {
+	long long before = proc_field("/proc/vmstat", "compact_migrate_scanned");
+
 	MUST(proc_write("/proc/sys/vm/compact_memory", "1"));
+	return proc_field("/proc/vmstat", "compact_migrate_scanned") - before;
 }
 
-static void pages_out(struct race *r)
+static long pages_out(struct race *r)
 {
+	long long before = proc_field("/proc/vmstat", "pswpout");
+
 	MUST(!madvise(r->m.p, LENGTH, MADV_PAGEOUT));
+	return proc_field("/proc/vmstat", "pswpout") - before;
 }
 
-static void unmerges(struct race *r)
+/* What was merged until now, for which KSM gets the longer the longer it was nothing. */
+static long unmerges(struct race *r)
 {
-	test_sleep_ms(5);
+	static unsigned int pause = 5;
+	long long merged;
+
+	test_sleep_ms(pause);
+	merged = proc_number("/proc/self/ksm_merging_pages");
+	MUST(merged >= 0);
+	pause = merged ? 5 : pause < 500 ? pause * 2 : pause;
 	MUST(!madvise(r->m.p, LENGTH, MADV_UNMERGEABLE));
 	MUST(!madvise(r->m.p, LENGTH, MADV_MERGEABLE));
+	return merged;
 }
 
 static const struct scene scenes[] = {
@@ -189,7 +226,7 @@ static const struct scene scenes[] = {
 	{ "fork and writes", half_written, { forks, writes }, 1 },
 	{ "fork and writes, of huge pages", all_written, { forks, writes }, 1, .huge = true },
 	{ "KSM", mergeable, { unmerges }, 1 },
-	{ "KSM and writes", mergeable, { unmerges, writes }, 1 },
+	{ "KSM and writes", mergeable, { unmerges, writes_seldom }, 1 },
 	{ "collapse and split of huge pages", all_written, { collapses }, 1, .huge = true },
 	{ "collapse, split and writes", half_written, { collapses, writes }, 1, .huge = true },
 	{ "mremap", with_place, { moves_away_and_back }, 1, .moves = true },
@@ -207,7 +244,7 @@ static const struct scene scenes[] = {
 	{ "KSM, swapping, fork and migration", mergeable,
 	  { unmerges, pages_out, forks, migrates }, 2 },
 	{ "collapse, swapping, fork and migration, of huge pages", all_written,
-	  { collapses, pages_out, forks, migrates }, 2, .huge = true },
+	  { tries_to_collapse, pages_out, forks, migrates }, 2, .huge = true },
 };
 
 /* What the owner had in a page since the registration began, and nothing else. */
@@ -253,13 +290,13 @@ static void register_once(struct race *r, struct pair *p)
 	r->registered++;
 }
 
-/* Each side has done something while the other one did. */
+/* Each side has had an effect while the other one did. */
 static bool has_raced(const struct race *r)
 {
 	bool raced = r->registered > 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(r->disturbed) && r->scene->disturb[i]; i++)
-		raced &= r->disturbed[i] > 0;
+	for (size_t i = 0; i < ARRAY_LEN(r->effect) && r->scene->disturb[i]; i++)
+		raced &= r->effect[i] > 0;
 	return raced;
 }
 
@@ -273,8 +310,14 @@ static void *registrar(void *arg)
 	r->ready++;
 	while (r->ready < r->registering)
 		test_sleep_ms(1);
-	for (int i = 0; (i < TURNS || !has_raced(r)) && !test_failed(); i++)
+	for (int i = 0; i < TURNS || (i < TURNS + MORE && !has_raced(r)); i++) {
+		if (test_failed())
+			break;
+		/* What is registered most of the time can hardly be moved or merged. */
+		if (i >= TURNS)
+			test_sleep_ms(4 * (i - TURNS));
 		register_once(r, &p);
+	}
 	MUST_ERR(0, ibv_dereg_mr(p.into));
 	r->running--;
 	return NULL;
@@ -291,10 +334,8 @@ static void *disturb(void *arg)
 
 	while (d->r->ready < d->r->registering)
 		test_sleep_ms(1);
-	while (d->r->running > 0) {
-		d->r->scene->disturb[d->number](d->r);
-		d->r->disturbed[d->number]++;
-	}
+	while (d->r->running > 0)
+		d->r->effect[d->number] += d->r->scene->disturb[d->number](d->r);
 	return NULL;
 }
 
@@ -329,6 +370,8 @@ static void race(const struct test_case *c)
 	run_threads(&r);
 	mm_ksm_stop();
 
+	for (size_t i = 0; i < ARRAY_LEN(r.effect) && r.scene->disturb[i]; i++)
+		test_note("%ld registrations, effect %zu: %ld", r.registered, i, r.effect[i]);
 	CHECK(has_raced(&r));
 	CHECK_EQ(0, gift_stats().regions);
 	CHECK_EQ(0, pinned_vm(0));
