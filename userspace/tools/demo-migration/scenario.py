@@ -123,8 +123,17 @@ def differing_bytes(one, other):
 
 
 def written(guest):
-    """Number of different pages that the guest's firmware has written."""
-    return min(guest.read_word(ORDERS + 12), WRITER_PAGES)
+    """Number of different pages that the guest's firmware has written, in order.
+    Each has in it how many there were when it was written last."""
+    low, high = 0, WRITER_PAGES
+    while low < high:
+        page = (low + high) // 2
+        count = guest.read_word(WRITER_FIRST + page * PAGE)
+        if count and (count - 1) % WRITER_PAGES == page:
+            low = page + 1
+        else:
+            high = page
+    return low
 
 
 def migrate(source, address, result):
@@ -146,6 +155,15 @@ def migrate(source, address, result):
         if status in ("failed", "cancelled") or time.monotonic() > limit:
             raise QemuError(f"the migration is {status}: {state.get('error-desc', '')} "
                             f"{source.last_words()[-500:]}")
+        time.sleep(0.05)
+
+
+def arrived(destination):
+    """Waits until the destination has taken in what the source has sent."""
+    limit = time.monotonic() + MIGRATION_LIMIT
+    while destination.qmp("query-status")["status"] == "inmigrate":
+        if time.monotonic() > limit:
+            raise QemuError("the destination does not end the migration")
         time.sleep(0.05)
 
 
@@ -173,7 +191,7 @@ def run(scenario, address, rom, gift_run):
         source = stack.enter_context(
             Qemu("source", folder, RAM // MIB, rom, launcher(scenario, gift_run),
                  merge=scenario.pattern == "merged"))
-        for word, value in enumerate((WRITER_FIRST, WRITER_PAGES, WRITER_PAUSE, 0)):
+        for word, value in enumerate((WRITER_FIRST, WRITER_PAGES, WRITER_PAUSE)):
             source.write_word(ORDERS + 4 * word, value)
         PATTERNS[scenario.pattern](source)
         for qemu in (source, destination):
@@ -189,6 +207,7 @@ def run(scenario, address, rom, gift_run):
             migrate(source, address, result)
         result.registrations = registrations.count
         result.register_time = registrations.seconds
+        arrived(destination)
         result.after = source.memory()
         result.first_writes = written(source)
         files = [os.path.join(folder, name) for name in ("source.ram", "destination.ram")]

@@ -5,8 +5,10 @@
  * ever. It touches no other memory but its orders, so that the rest of the guest's
  * RAM is what the demonstration made of it.
  *
- * Orders, four words at ORDERS: address of the first page, number of pages, loops to
- * wait after each page, pages written so far (counted here).
+ * Orders, three words at ORDERS: address of the first page, number of pages, loops
+ * to wait after each page. What it writes is the number of pages written so far, the
+ * one that is written included. No page is written without pause: under TCG, QEMU's
+ * log of dirty pages can miss the last writes to one that is.
  */
 #define ORDERS		0x1000
 #define ROM_BASE	0xffff0000
@@ -31,12 +33,12 @@ protected:
 	movl	%eax, %ss
 	movl	$ORDERS, %ebx
 	xorl	%esi, %esi
+	xorl	%eax, %eax
 next:
 	movl	%esi, %edi
 	shll	$PAGE_SHIFT, %edi
 	addl	0(%ebx), %edi
-	incl	12(%ebx)
-	movl	12(%ebx), %eax
+	incl	%eax
 	movl	%eax, 0(%edi)
 	movl	%eax, LAST_WORD(%edi)
 	movl	8(%ebx), %ecx
