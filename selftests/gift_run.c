@@ -176,6 +176,7 @@ static void reports_to_a_file(const struct test_case *c)
 }
 
 #define RXE "gift_run_rxe"
+#define EVERY_DRIVER "/sys/module/ib_gift/parameters/every_driver"
 
 static void drop_rxe(void)
 {
@@ -202,6 +203,8 @@ static void not_honoured(const struct test_case *c)
 	bool good;
 
 	need_rxe();
+	/* Whoever ran before may have left it on. */
+	MUST(proc_write(EVERY_DRIVER, "0"));
 	/* Two regions that would be named, and one of them twice. */
 	good = CHECK_EQ(0, shell(out, "$G --report --drop-write --min-size 1 "
 				 "$C write access=1 rounds=3"));
@@ -218,12 +221,11 @@ static void not_honoured(const struct test_case *c)
 /* The same device once ib_gift stands in for its driver. */
 static void stock_rxe(const struct test_case *c)
 {
-	static const char parameter[] = "/sys/module/ib_gift/parameters/every_driver";
 	char *out = malloc(OUT_SIZE);
 	bool good;
 
 	need_rxe();
-	if (!proc_write(parameter, "1"))
+	if (!proc_write(EVERY_DRIVER, "1"))
 		test_skip("ib_gift cannot stand in for other drivers here");
 	good = CHECK_EQ(0, shell(out, "$G --drop-write --min-size 64K "
 				 "$C write access=3 rounds=5 touch=2"));
@@ -236,7 +238,7 @@ static void stock_rxe(const struct test_case *c)
 	good &= CHECK_BETWEEN(1, value(out, "wrong"), 65536);
 	if (!good)
 		test_note("%s", out);
-	CHECK(proc_write(parameter, "0"));
+	CHECK(proc_write(EVERY_DRIVER, "0"));
 	drop_rxe();
 }
 
