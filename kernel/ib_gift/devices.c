@@ -22,8 +22,8 @@
  * by itself, vmw_pvrdma passes the flags to a hypervisor as well; and irdma and
  * mthca have a process register its queues, which the device writes to, like other
  * memory, with flags of its choice. What mlx5's devices allow through an indirect
- * key that a process made over such a region is not known. A driver that is not known may do anything.
- * Documentation/every-driver.rst has the details.
+ * key that a process made over such a region is not known. A driver that is not
+ * known may do anything. Documentation/every-driver.rst has the details.
  */
 static const bool driver_passes_flags[] = {
 	[RDMA_DRIVER_CXGB4] = true,
