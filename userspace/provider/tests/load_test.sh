@@ -11,6 +11,7 @@ self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
 root=$(cd "$(dirname "$self")/../../.." && pwd -P)
 build=$(cd "${1-$root/build/userspace}" && pwd -P) || exit 1
 abi_header=$root/uapi/rdma/sample_hca-abi.h
+public_header=$root/userspace/include/infiniband/sample_hca.h
 plan=16
 
 host_state() { ls -la --time-style=full-iso /dev/infiniband /etc/libibverbs.d 2>&1; }
@@ -145,8 +146,10 @@ check "$(says out '^device shca0$')" "the installed provider is found by its .dr
 check "$(same "$(tail -n 1 "$work/out")" "table ends")" \
 	"the provider has a match table for libibverbs to walk"
 
+# Every function that the public header declares, under the one version.
 nm -D --defined-only "$build/libsample_hca.so.1" >"$work/out" 2>"$work/err"
-check "$(same "$(awk '$2 == "T" { print $3 }' "$work/out")" shca_query_caps@@SAMPLE_HCA_1.0)" \
-	"the library exports its public function and nothing else"
+declared=$(sed -n 's/^int \(shca_[a-z_]*\)(.*/\1@@SAMPLE_HCA_1.0/p' "$public_header" | sort)
+check "$(same "$(awk '$2 == "T" { print $3 }' "$work/out" | sort)" "${declared:-none}")" \
+	"the library exports the functions of its public header and nothing else"
 
 exit $failed
