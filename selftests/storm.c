@@ -12,6 +12,13 @@
 #define PAGE	4096UL
 #define MAGIC	0x5ea7c4ed0ddba11ULL
 
+/* Up to so many turns of a loop, at random. */
+static void linger(uint64_t *random, uint32_t most)
+{
+	for (uint32_t i = test_random(random) & most; i > 0; i--)
+		__asm__ volatile("" ::: "memory");
+}
+
 /* A field of one entry goes to and fro between right and wrong. */
 struct flip {
 	volatile uint32_t *word;
@@ -19,14 +26,16 @@ struct flip {
 	volatile bool runs, stop;
 };
 
+/* Stays for a while, so that the engine may find either. */
 static void *flip(void *arg)
 {
 	struct flip *f = arg;
+	uint64_t random = (uintptr_t)f->word;
 
-	while (!f->stop) {
-		*f->word = f->wrong;
+	for (bool right = false; !f->stop; right = !right) {
+		*f->word = right ? f->right : f->wrong;
 		f->runs = true;
-		*f->word = f->right;
+		linger(&random, 0x3ff);
 	}
 	*f->word = f->right;
 	return NULL;
@@ -118,8 +127,7 @@ static void *storm(void *arg)
 		if (at + 4 <= r->length)
 			*(volatile uint32_t *)(r->start + at) = nasty(&st->random);
 		/* Some of what was posted shall be carried out as it is. */
-		for (uint32_t i = test_random(&st->random) & 0xfff; i > 0; i--)
-			__asm__ volatile("" ::: "memory");
+		linger(&st->random, 0xfff);
 	}
 	return NULL;
 }
