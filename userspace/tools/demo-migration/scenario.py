@@ -19,6 +19,7 @@ RAM = 64 * MIB
 ORDERS = 0x1000
 WRITER_FIRST = RAM // 2
 WRITER_PAGES = (RAM - WRITER_FIRST) // PAGE
+WRITER_MIBS = WRITER_PAGES * PAGE // MIB
 WRITER_PAUSE = 300
 # While the guest runs, bytes a second: slow enough for it to write meanwhile.
 RUNNING_BANDWIDTH = 16 * MIB
@@ -128,7 +129,8 @@ def written(guest):
     low, high = 0, WRITER_PAGES
     while low < high:
         page = (low + high) // 2
-        count = guest.read_word(WRITER_FIRST + page * PAGE)
+        count = guest.read_word(WRITER_FIRST + page % WRITER_MIBS * MIB +
+                                page // WRITER_MIBS * PAGE)
         if count and (count - 1) % WRITER_PAGES == page:
             low = page + 1
         else:

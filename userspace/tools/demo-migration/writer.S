@@ -2,17 +2,22 @@
 /*
  * The whole firmware of the guest that is migrated while it runs: 64 KiB of ROM that
  * walks over a range of pages and changes the first and the last word of each, for
- * ever. It touches no other memory but its orders, so that the rest of the guest's
- * RAM is what the demonstration made of it.
+ * ever: the first page of each MiB, then the second of each, and so on, so that every
+ * MiB is written to all the time, before it is registered and after. It touches no
+ * other memory but its orders, so that the rest of the guest's RAM is what the
+ * demonstration made of it.
  *
- * Orders, three words at ORDERS: address of the first page, number of pages, loops
- * to wait after each page. What it writes is the number of pages written so far, the
- * one that is written included. No page is written without pause: under TCG, QEMU's
- * log of dirty pages can miss the last writes to one that is.
+ * Orders, three words at ORDERS: address of the first page; number of pages, which are
+ * 2 to the power of MIBS_SHIFT MiB; loops to wait after each page. What it writes is
+ * the number of pages written so far, the one that is written included. No page is
+ * written without pause: under TCG, QEMU's log of dirty pages can miss the last writes
+ * to one that is.
  */
 #define ORDERS		0x1000
 #define ROM_BASE	0xffff0000
 #define PAGE_SHIFT	12
+#define MIB_SHIFT	20
+#define MIBS_SHIFT	5
 #define LAST_WORD	4092
 
 	.text
@@ -36,7 +41,12 @@ protected:
 	xorl	%eax, %eax
 next:
 	movl	%esi, %edi
-	shll	$PAGE_SHIFT, %edi
+	andl	$(1 << MIBS_SHIFT) - 1, %edi
+	shll	$MIB_SHIFT, %edi
+	movl	%esi, %edx
+	shrl	$MIBS_SHIFT, %edx
+	shll	$PAGE_SHIFT, %edx
+	addl	%edx, %edi
 	addl	0(%ebx), %edi
 	incl	%eax
 	movl	%eax, 0(%edi)
