@@ -266,10 +266,9 @@ bool gift_every_on(void)
 /**
  * gift_every_init() - do all that can fail of what the parameter says
  *
- * Hooks what is to be hooked, and lets no call in. Comes before anything by which
- * a process could get hold of the module, since one whose init fails goes even
- * if it is in use.
- *
+ * Context: before anything by which a process could get hold of the module, since
+ * one whose init fails goes even if it is in use. Hooks what is to be hooked, and
+ * lets no call in.
  * Return: 0 or a negative errno; then nothing is redirected.
  */
 int gift_every_init(void)
