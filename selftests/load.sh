@@ -3,11 +3,11 @@
 #
 # ib_gift with every_driver comes and goes: before and after ib_uverbs and rxe, with
 # the parameter at load time, with a hooked region, beside a live patch. Unloads
-# ib_gift, sample_hca and rxe, and ends with the modules and links that it found.
+# ib_gift, sample_hca and rxe, and ends with the modules, links and switch that it found.
 
 # shellcheck source=selftests/lib/tap.sh
 . "$(dirname "$0")/lib/tap.sh"
-plan=28
+plan=29
 
 root=$(dirname "$0")/..
 built=${OUTPUT:-$root/build/selftests}
@@ -26,6 +26,7 @@ else
 	gift=$(modinfo -n ib_gift) || skip_all "no ib_gift.ko"
 fi
 before=$(links)
+was=$(cat $param 2>/dev/null)
 [ -e $functions ] || mount -t tracefs none /sys/kernel/tracing 2>/dev/null
 
 # What is redirected, and to whom: "ib_umem_get get_hook" and so on.
@@ -110,6 +111,9 @@ load_before_and_after() {
 	rmmod ib_gift
 	fails "a parameter that is no truth value is refused at load time" \
 		"Invalid parameters" insmod "$gift" every_driver=perhaps
+	insmod "$gift" every_driver
+	same "the parameter without a value says on" Y "$(cat $param)"
+	rmmod ib_gift
 	insmod "$gift" every_driver=1
 	same "ib_gift loaded before rxe with every_driver on: both functions are redirected" \
 		"$BOTH" "$(hooks)"
@@ -220,6 +224,7 @@ failed_load_is_not_open
 beside_livepatch
 drop_link
 load_again "$before"
+[ "$was" != Y ] || switch 1
 same "loaded again, the same links can be made" "$before" "$(links)"
 
 totals
