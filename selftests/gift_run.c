@@ -11,13 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/pair.h"
-#include "lib/proc.h"
+#include "lib/every.h"
 
 #define OUT_SIZE	65536
-#define MAX_WANTS	8
+#define MAX_WANTS	12
 
 static char gift_run[4096], client[4096];
+
+#define RXE "gift_run_rxe"
+
+static void drop_rxe(void)
+{
+	RUN("rdma", "link", "delete", RXE);
+	RUN("ip", "link", "delete", "gift_run0");
+}
 
 /* Where the two programs are; a reason to skip, or NULL. */
 static const char *ready(void)
@@ -38,9 +45,11 @@ static const char *ready(void)
 		snprintf(gift_run, sizeof(gift_run), "%s", named);
 	else if (access(gift_run, X_OK))
 		strcpy(gift_run, "gift-run");
-	if (!RUN(gift_run, "--version"))
-		return NULL;
-	return "no gift-run; GIFT_RUN_BIN says where it is";
+	if (RUN(gift_run, "--version"))
+		return "no gift-run; GIFT_RUN_BIN says where it is";
+	if (!access(EVERY_PARAM, W_OK))
+		every_keep(drop_rxe);
+	return NULL;
 }
 
 /* Runs a shell command in which $G is gift-run and $C the client. */
@@ -175,15 +184,6 @@ static void reports_to_a_file(const struct test_case *c)
 	CHECK(report_line(out, "all", got));
 }
 
-#define RXE "gift_run_rxe"
-#define EVERY_DRIVER "/sys/module/ib_gift/parameters/every_driver"
-
-static void drop_rxe(void)
-{
-	RUN("rdma", "link", "delete", RXE);
-	RUN("ip", "link", "delete", "gift_run0");
-}
-
 /* A device whose driver knows nothing of GIFT. */
 static void need_rxe(void)
 {
@@ -204,7 +204,7 @@ static void not_honoured(const struct test_case *c)
 
 	need_rxe();
 	/* Whoever ran before may have left it on. */
-	MUST(proc_write(EVERY_DRIVER, "0"));
+	MUST_ERR(0, every_switch(false));
 	/* Two regions that would be named, and one of them twice. */
 	good = CHECK_EQ(0, shell(out, "$G --report --drop-write --min-size 1 "
 				 "$C write access=1 rounds=3"));
@@ -225,7 +225,7 @@ static void stock_rxe(const struct test_case *c)
 	bool good;
 
 	need_rxe();
-	if (!proc_write(EVERY_DRIVER, "1"))
+	if (every_switch(true))
 		test_skip("ib_gift cannot stand in for other drivers here");
 	good = CHECK_EQ(0, shell(out, "$G --drop-write --min-size 64K "
 				 "$C write access=3 rounds=5 touch=2"));
@@ -238,7 +238,7 @@ static void stock_rxe(const struct test_case *c)
 	good &= CHECK_BETWEEN(1, value(out, "wrong"), 65536);
 	if (!good)
 		test_note("%s", out);
-	CHECK(proc_write(EVERY_DRIVER, "0"));
+	CHECK_ERR(0, every_switch(false));
 	drop_rxe();
 }
 
@@ -276,6 +276,26 @@ static void unmodified(const struct test_case *c)
 		test_note("%s", out);
 }
 
+/* The queue pair is made by librdmacm, not by the program. */
+static void by_librdmacm(const struct test_case *c)
+{
+	char *out = malloc(OUT_SIZE);
+	bool good;
+
+	if (shell(out, "command -v ib_send_bw"))
+		test_skip("no ib_send_bw");
+	need_rxe();
+	if (every_switch(true))
+		test_skip("ib_gift cannot stand in for other drivers here");
+	RUN("modprobe", "rdma_ucm");
+	good = CHECK_EQ(0, shell(out, "A='-R -F -n 20 -s 8192'; ib_send_bw $A & sleep 1; "
+				 "$G --report --drop-write --min-size 1 "
+				 "ib_send_bw $A 10.78.0.1 || exit 1; wait $!"));
+	good &= CHECK_EQ(1, count_of(out, "1 gift regions"));
+	if (!good)
+		test_note("%s", out);
+}
+
 static void python(const struct test_case *c)
 {
 	char *out = malloc(OUT_SIZE), command[9000];
@@ -299,6 +319,8 @@ static void python(const struct test_case *c)
 		test_note("%s", out);
 }
 
+/* A shell command runs this before the program, since root passes the limit. */
+#define NO_IPC_LOCK "setpriv --bounding-set -ipc_lock "
 #define NAMES "$G --report --remote-read --drop-write --min-size 1"
 
 #define RUNS(name, command_, ...)					\
@@ -349,6 +371,21 @@ static const struct test_case cases[] = {
 	     IS("dereg", 0)),
 	RUNS("a forked child and its parent each send what they see",
 	     "$G $C fork rounds=3", IS("child", 0), IS("wrong", 0), IS("parent_wrong", 0)),
+	RUNS("plainly, a registration copies what KSM has merged",
+	     "$C write merged=1", IS("pss_registered", 16), IS("wrong", 0)),
+	RUNS("under gift-run it stays merged but for what is written, and is sent right",
+	     "$G $C write merged=1 rounds=3", IS("pss_registered", 8), IS("pss_sent", 11),
+	     IS("wrong", 0), IS("status", 0), COMES_CLEAN),
+	RUNS("a fresh registration needs RLIMIT_MEMLOCK for what it covers, and no more",
+	     "$G " NO_IPC_LOCK "$C write rounds=12 room=16", IS("wrong", 0), IS("status", 0),
+	     IS("anon_sent", 12), COMES_CLEAN),
+	RUNS("without that a post fails with ENOMEM, sends nothing, and can be repeated",
+	     "$G " NO_IPC_LOCK "$C limited", IS("post", ENOMEM), IS("bad", 0),
+	     IS("wr", ENOMEM), IS("quiet", 1), IS("sent", 0), IS("post_again", 0),
+	     IS("status", 0), IS("wrong", 0), IS("wr_again", 0), IS("wrong_wr", 0)),
+	RUNS("a device is closed with regions left, and used anew",
+	     "$G $C close", IS("close", 0), IS("wrong", 0), IS("status", 0), IS("fresh", 2),
+	     IS("fresh_left", 0)),
 	RUNS("threads that post and register side by side send what they see",
 	     "$G --fresh-limit 4 $C threads rounds=24 pages=8", IS("wrong", 0),
 	     IS("regions_left", 0)),
@@ -407,6 +444,7 @@ static const struct test_case cases[] = {
 	  &(struct ends){ "ib_send_bw", "", NAMES, 1 } },
 	{ "ib_read_bw is read from a gift region", unmodified,
 	  &(struct ends){ "ib_read_bw", NAMES, "", 1 } },
+	{ "ib_send_bw that connects by librdmacm sends from a gift region", by_librdmacm },
 	{ "a pyverbs program sends what it sees", python },
 };
 

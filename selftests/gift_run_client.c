@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ struct side {
 
 /* What the command line can change. */
 static unsigned long pages = 16, access_flags, rounds = 1, touch, skew, iova,
-	threads = 4, shared;
+	threads = 4, shared, merged, room = ~0UL;
 
 static const struct {
 	const char *key;
@@ -35,7 +36,8 @@ static const struct {
 } keys[] = {
 	{ "pages", &pages }, { "access", &access_flags }, { "rounds", &rounds },
 	{ "touch", &touch }, { "skew", &skew }, { "iova", &iova },
-	{ "threads", &threads }, { "shared", &shared },
+	{ "threads", &threads }, { "shared", &shared }, { "merged", &merged },
+	{ "room", &room },
 };
 
 static void say(const char *key, long long value)
@@ -57,11 +59,18 @@ static struct side side_new(bool ex)
 	return s;
 }
 
-/* Untouched but for the first @touch pages; @skew bytes into its first page. */
+/*
+ * Untouched but for the first @touch pages, or each page merged by KSM with the one
+ * beside it; @skew bytes into its first page.
+ */
 static unsigned char *memory(void)
 {
-	unsigned char *p = mem_map(pages * PAGE, PAGE, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	unsigned char *p;
+
+	if (merged)
+		return mem_make(&mem_ksm, pages * PAGE).p + skew;
+	p = mem_map(pages * PAGE, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
 	for (unsigned long i = 0; i < touch; i++)
@@ -86,6 +95,17 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *p)
 		exit(1);
 	}
 	return mr;
+}
+
+/* So many pages may be registered beside those that are. */
+static void leave_room(unsigned long n)
+{
+	struct rlimit limit = { n, RLIM_INFINITY };
+
+	if (n != RLIM_INFINITY)
+		limit.rlim_cur = pinned_vm(0) + n * PAGE;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		say("setrlimit", errno);
 }
 
 static uint64_t name_of(const unsigned char *p, const unsigned char *at)
@@ -205,6 +225,8 @@ static void rounds_of(sender send, bool ex)
 
 	mr = reg(s.owner->pd, p);
 	say("anon_registered", mem_range(p - skew, pages * PAGE, "Anonymous") / PAGE);
+	say("pss_registered", mem_range(p - skew, pages * PAGE, "Pss") / PAGE);
+	leave_room(room);
 	for (unsigned long i = 0; i < rounds && !status; i++) {
 		unsigned long page = (touch + i * 5) % pages;
 
@@ -218,6 +240,7 @@ static void rounds_of(sender send, bool ex)
 	say("status", status);
 	say("regions", regions);
 	say("anon_sent", mem_range(p - skew, pages * PAGE, "Anonymous") / PAGE);
+	say("pss_sent", mem_range(p - skew, pages * PAGE, "Pss") / PAGE);
 	say("dereg", ibv_dereg_mr(mr));
 	say("regions_left", gift_stats().regions);
 	if (s.into && !ibv_dereg_mr(s.into))
@@ -274,6 +297,67 @@ static void how_bad_wr(void)
 	say("status", done(s.owner).status);
 	say("quiet", cq_quiet(s.owner->scq, 20));
 	say("wrong", differ(p, s.into->addr, PAGE));
+}
+
+/*
+ * A list whose second request reads what was written late, without room to register
+ * that anew; the same by ibv_wr_*; and both with room.
+ */
+static void how_limited(void)
+{
+	struct side s = side_new(true);
+	unsigned char *p = memory(), *old = malloc(length());
+	struct ibv_mr *mr = reg(s.owner->pd, p);
+	struct ibv_sge sge[2] = {
+		{ name_of(p, p + PAGE), PAGE, mr->lkey }, { name_of(p, p), PAGE, mr->lkey },
+	};
+	struct ibv_send_wr wr[2], *bad = NULL;
+
+	memset(p, 0x5a, PAGE);
+	memset(old, 0x77, length());
+	memset(s.into->addr, 0x77, length());
+	for (int i = 0; i < 2; i++)
+		wr[i] = (struct ibv_send_wr){
+			.wr_id = i, .next = i ? NULL : &wr[1],
+			.sg_list = &sge[i], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)s.into->addr, s.into->rkey },
+		};
+	leave_room(0);
+	say("post", ibv_post_send(s.owner->qp, wr, &bad));
+	say("bad", bad - wr);
+	say("wr", by_wr(&s, mr, p, p, length()));
+	say("quiet", cq_quiet(s.owner->scq, 20));
+	say("sent", differ(old, s.into->addr, length()));
+	leave_room(RLIM_INFINITY);
+	say("post_again", ibv_post_send(s.owner->qp, wr, &bad));
+	say("status", done(s.owner).status + done(s.owner).status);
+	say("wrong", differ(p, s.into->addr, PAGE));
+	say("wr_again", by_wr(&s, mr, p, p, length()));
+	say("wrong_wr", differ(p, s.into->addr, length()));
+}
+
+/* Twice: its device is closed with all that it has. */
+static void how_close(void)
+{
+	long long wrong = 0, fresh = 0, left = 0;
+
+	for (int turn = 0; turn < 2; turn++) {
+		struct side s = side_new(false);
+		unsigned char *p = memory();
+		struct ibv_mr *mr = reg(s.owner->pd, p);
+		long long before = gift_stats().regions;
+
+		memset(p, 0x11 + turn, PAGE);
+		say("status", by_write(&s, mr, p, p, length()));
+		wrong += differ(p, s.into->addr, length());
+		fresh += gift_stats().regions - before;
+		say("close", ibv_close_device(s.owner->dev->ctx));
+		left += gift_stats().regions - before;
+	}
+	say("wrong", wrong);
+	say("fresh", fresh);
+	say("fresh_left", left);
 }
 
 /* Taken again where it is, then made writable, which no gift region can be. */
@@ -385,7 +469,8 @@ static const struct {
 } hows[] = {
 	{ "write", how_write }, { "send", how_send }, { "wr", how_wr },
 	{ "wr_list", how_wr_list }, { "inline", how_inline }, { "bad_wr", how_bad_wr },
-	{ "rereg", how_rereg }, { "fork", how_fork }, { "threads", how_threads },
+	{ "limited", how_limited }, { "close", how_close }, { "rereg", how_rereg },
+	{ "fork", how_fork }, { "threads", how_threads },
 };
 
 int main(int argc, char **argv)

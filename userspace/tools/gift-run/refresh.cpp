@@ -74,11 +74,17 @@ ibv_mr *register_fresh(const Region &region, const PageSet &stale, PageSet *cohe
 			pins.push_back(pin);
 		}
 	}
-	ibv_mr *const mr = register_part(region, stale.range(), IBV_ACCESS_GIFT);
-	const int error = errno;
+	ibv_mr *mr = register_part(region, stale.range(), IBV_ACCESS_GIFT);
+	int error = errno;
 
 	for (ibv_mr *const pin : pins) {
 		real().dereg_mr(pin);
+	}
+	/* Limits may leave room for it, and not for the pins beside it. */
+	if (!mr && !pins.empty()) {
+		all = false;
+		mr = register_part(region, stale.range(), IBV_ACCESS_GIFT);
+		error = errno;
 	}
 	/* What cannot be pinned, such as a read-only mapping, is taken each time. */
 	if (all) {

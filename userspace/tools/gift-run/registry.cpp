@@ -40,12 +40,11 @@ void Registry::unhook(ibv_context *context, std::vector<std::shared_ptr<Region>>
 	const auto known = contexts_.find(context);
 
 	refusals_.erase(context);
-	if (known == contexts_.end()) {
-		return;
+	if (known != contexts_.end()) {
+		context->ops.post_send = known->second.post_send;
+		context->ops.poll_cq = known->second.poll_cq;
+		contexts_.erase(known);
 	}
-	context->ops.post_send = known->second.post_send;
-	context->ops.poll_cq = known->second.poll_cq;
-	contexts_.erase(known);
 	std::erase_if(by_mr_, [&](const auto &item) {
 		if (item.second->context != context) {
 			return false;
