@@ -6,7 +6,6 @@
  * single kinds of memory is in reg_bad.c.
  */
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/kernel-page-flags.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,25 +31,6 @@
 #define GIB	(1024 * MIB)
 #define PLAIN	((unsigned int)IBV_ACCESS_REMOTE_READ)
 #define MISC	"/sys/class/misc/ib_gift/"
-
-/* The user stays what he was, so that he can go on reading counters. */
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {};
-
-	MUST(!syscall(SYS_capget, &hdr, data));
-	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
-	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
-	MUST(!syscall(SYS_capset, &hdr, data));
-}
-
-static void limit_memlock(rlim_t bytes)
-{
-	struct rlimit l = { bytes, RLIM_INFINITY };
-
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &l));
-}
 
 static struct ibv_pd *pd_new(void)
 {

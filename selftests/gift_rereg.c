@@ -5,15 +5,10 @@
  * failure leaves the old one with all that it had. Refreshing is in
  * refresh.c.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/capability.h>
 
 #include "lib/mem.h"
 #include "lib/pair.h"
@@ -288,24 +283,11 @@ static void never_writable(const struct test_case *c)
 		(unsigned int)IB_UVERBS_ACCESS_GIFT | IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* The user stays what he was, so that he can go on reading counters. */
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {};
-
-	MUST(!syscall(SYS_capget, &hdr, data));
-	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
-	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
-	MUST(!syscall(SYS_capset, &hdr, data));
-}
-
 static void failing(const struct test_case *c)
 {
 	struct mem m = mem_make(c->arg, LENGTH);
 	struct mem hole = mem_make(&mem_written, LENGTH);
 	struct mem n = mem_make(&mem_written, LENGTH);
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	unsigned char *old;
 	long long pinned;
 	struct ibv_mr *mr;
@@ -313,7 +295,7 @@ static void failing(const struct test_case *c)
 
 	/* First: a command is refused to who is not what opened the device. */
 	drop_ipc_lock();
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	limit_memlock(RLIM_INFINITY);
 	p = pair_new(NULL);
 	mr = mr_reg(p.owner->pd, m.p, LENGTH, GIFT_READ);
 	old = copy_of(pair_read(&p, mr), LENGTH);
@@ -332,47 +314,14 @@ static void failing(const struct test_case *c)
 	test_context("an unknown flag");
 	refused(&p, mr, old, EINVAL, 1 << 5, NULL, n.p, LENGTH, 0);
 	test_context("RLIMIT_MEMLOCK");
-	limit.rlim_cur = pinned + LENGTH - PAGE;
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	limit_memlock(pinned + LENGTH - PAGE);
 	refused(&p, mr, old, ENOMEM, TRANS, NULL, n.p, LENGTH, 0);
 	/* While both are there both are charged, as of any region. */
-	limit.rlim_cur = pinned + LENGTH;
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	limit_memlock(pinned + LENGTH);
 	test_context("%s", "");
 	MUST_ERR(0, rereg(mr, TRANS, NULL, n.p, LENGTH, 0));
 	CHECK_EQ(pinned, pinned_vm(0));
 	pair_check(&p, mr, n.p);
-}
-
-struct reader {
-	struct pair *p;
-	uint32_t rkey;
-	size_t length;
-	volatile bool stop;
-	volatile unsigned long reads;
-	unsigned long mixed, strange, seen[256];
-};
-
-static void *read_in_a_loop(void *arg)
-{
-	struct reader *r = arg;
-	const unsigned char *bytes = r->p->into->addr;
-
-	while (!r->stop) {
-		size_t at;
-
-		/* A zero-based region: its address does not change. */
-		MUST_STATUS(IBV_WC_SUCCESS,
-			    do_rdma(r->p->peer, IBV_WR_RDMA_READ, r->p->into,
-				    r->p->into->addr, r->length, 0, r->rkey));
-		for (at = PAGE; at < r->length; at += PAGE)
-			if (bytes[at] != bytes[0])
-				break;
-		r->mixed += at < r->length;
-		r->seen[bytes[0]]++;
-		r->reads++;
-	}
-	return NULL;
 }
 
 /* From one memory to the other and back: all of one, or all of the other. */
@@ -383,30 +332,18 @@ static void atomic_for_readers(const struct test_case *c)
 	struct mem m = mem_make(&mem_written, length);
 	struct mem n = mem_make(c->arg, length);
 	struct pair p = pair_new(NULL);
-	struct reader r = { .p = &p, .length = length };
-	const unsigned int access = GIFT_READ | IBV_ACCESS_ZERO_BASED;
-	pthread_t thread;
+	struct reader r;
 	struct ibv_mr *mr;
 
 	memset(m.p, 1, length);
-	p.into = mr_new(p.peer->pd, length);
-	mr = ibv_reg_mr(p.owner->pd, m.p, length, access);
-	MUST(mr);
-	r.rkey = mr->rkey;
-	MUST(!pthread_create(&thread, NULL, read_in_a_loop, &r));
+	/* Its address, by which the peer reads, does not change. */
+	mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ | IBV_ACCESS_ZERO_BASED);
+	reader_start(&r, &p, mr, 0);
 	for (int i = 0; i < ROUNDS; i++) {
-		unsigned long reads = r.reads;
-
 		MUST_ERR(0, rereg(mr, TRANS, NULL, i & 1 ? m.p : n.p, length, 0));
-		while (r.reads < reads + 2)
-			usleep(100);
+		reader_wait(&r);
 	}
-	r.stop = true;
-	MUST(!pthread_join(thread, NULL));
-	CHECK_EQ(0, r.mixed);
-	CHECK(r.seen[0] > 0);
-	CHECK(r.seen[1] > 0);
-	CHECK_EQ(r.reads, r.seen[0] + r.seen[1]);
+	reader_stop(&r, 0, 1);
 }
 
 #define AGAIN(id, text)							\

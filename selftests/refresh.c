@@ -9,12 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <linux/capability.h>
 
 #include "lib/mem.h"
 #include "lib/pair.h"
@@ -210,25 +206,6 @@ static void fails_half_way(const struct test_case *c)
 	CHECK_EQ(before.pinned_vm - LENGTH, pinned_vm(0));
 }
 
-/* The user stays what he was, so that he can go on reading counters. */
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {};
-
-	MUST(!syscall(SYS_capget, &hdr, data));
-	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
-	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
-	MUST(!syscall(SYS_capset, &hdr, data));
-}
-
-static void limit_memlock(rlim_t bytes)
-{
-	struct rlimit l = { bytes, RLIM_INFINITY };
-
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &l));
-}
-
 static void within_memlock(const struct test_case *c)
 {
 	struct mem m = mem_make(&mem_untouched, LENGTH);
@@ -363,37 +340,6 @@ static void other_memory(const struct test_case *c)
 	pair_check(&p, mr, m.p);
 }
 
-struct reader {
-	struct pair *p;
-	struct ibv_mr *mr;
-	volatile bool stop;
-	unsigned long reads, mixed, seen[256];
-};
-
-static void *read_in_a_loop(void *arg)
-{
-	struct reader *r = arg;
-
-	while (!r->stop) {
-		const unsigned char *bytes;
-		size_t at;
-
-		/* One RDMA READ for all of it. */
-		MUST_STATUS(IBV_WC_SUCCESS,
-			    do_rdma(r->p->peer, IBV_WR_RDMA_READ, r->p->into,
-				    r->p->into->addr, r->mr->length,
-				    (uintptr_t)r->mr->addr, r->mr->rkey));
-		bytes = r->p->into->addr;
-		for (at = PAGE; at < r->mr->length; at += PAGE)
-			if (bytes[at] != bytes[0])
-				break;
-		r->mixed += at < r->mr->length;
-		r->seen[bytes[0]]++;
-		r->reads++;
-	}
-	return NULL;
-}
-
 /*
  * The region goes from all zeros to all ones and back. What is written while it
  * is stale must not show before the refresh, and then in all pages at once.
@@ -405,31 +351,19 @@ static void atomic_for_readers(const struct test_case *c)
 	struct mem m = mem_make(&mem_read, length);
 	struct pair p = pair_new(NULL);
 	struct ibv_mr *mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ);
-	struct reader r = { .p = &p, .mr = mr };
-	pthread_t thread;
+	struct reader r;
 
-	pair_check(&p, mr, m.p);
-	MUST(!pthread_create(&thread, NULL, read_in_a_loop, &r));
+	reader_start(&r, &p, mr, (uintptr_t)mr->addr);
 	for (int i = 0; i < ROUNDS; i++) {
-		unsigned long reads = r.reads;
-
 		memset(m.p, 1, length);
-		while (*(volatile unsigned long *)&r.reads < reads + 2)
-			usleep(100);
+		reader_wait(&r);
 		MUST_EQ(length / PAGE, refresh(mr));
-		reads = r.reads;
-		while (*(volatile unsigned long *)&r.reads < reads + 2)
-			usleep(100);
+		reader_wait(&r);
 		/* Pinned pages go; what comes is held zeros again. */
 		MUST(!madvise(m.p, length, MADV_DONTNEED));
 		MUST_EQ(length / PAGE, refresh(mr));
 	}
-	r.stop = true;
-	MUST(!pthread_join(thread, NULL));
-	CHECK_EQ(0, r.mixed);
-	CHECK(r.seen[0] > 0);
-	CHECK(r.seen[1] > 0);
-	CHECK_EQ(r.reads, r.seen[0] + r.seen[1]);
+	reader_stop(&r, 0, 1);
 }
 
 struct racer {

@@ -8,12 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include <linux/capability.h>
 
 #include "lib/mem.h"
 #include "lib/proc.h"
@@ -148,25 +144,6 @@ static void read_only_for_write(const struct test_case *c)
 	MUST(fd >= 0 && !ftruncate(fd, LENGTH));
 	p = mem_map(LENGTH, PAGE, PROT_READ, MAP_SHARED, fd);
 	refuse(c, p, LENGTH, EFAULT);
-}
-
-/* The user stays what he was, so that he can go on reading counters. */
-static void drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {};
-
-	MUST(!syscall(SYS_capget, &hdr, data));
-	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
-	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
-	MUST(!syscall(SYS_capset, &hdr, data));
-}
-
-static void limit_memlock(size_t bytes)
-{
-	struct rlimit l = { bytes, bytes };
-
-	MUST(!setrlimit(RLIMIT_MEMLOCK, &l));
 }
 
 /* Counted in pages over all regions, whatever kind of pages they are. */

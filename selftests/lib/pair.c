@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Owns the owner-and-peer set-up; see pair.h. */
+/* Owns the owner-and-peer set-up and what the peer reads; see pair.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "mm.h"
 #include "pair.h"
 
 struct pair pair_new(const struct qp_param *param)
@@ -58,6 +60,52 @@ void pair_check(struct pair *p, struct ibv_mr *region, const void *expected)
 	const unsigned char *peer_sees = pair_read(p, region);
 
 	CHECK_BYTES(expected, peer_sees, region->length);
+}
+
+static void *read_in_a_loop(void *arg)
+{
+	struct reader *r = arg;
+	const unsigned char *bytes = r->p->into->addr;
+
+	while (!r->stop) {
+		size_t at;
+
+		MUST_STATUS(IBV_WC_SUCCESS,
+			    do_rdma(r->p->peer, IBV_WR_RDMA_READ, r->p->into,
+				    r->p->into->addr, r->mr->length, r->addr, r->mr->rkey));
+		for (at = PAGE; at < r->mr->length; at += PAGE)
+			if (bytes[at] != bytes[0])
+				break;
+		r->mixed += at < r->mr->length;
+		r->seen[bytes[0]]++;
+		r->reads++;
+	}
+	return NULL;
+}
+
+void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr)
+{
+	*r = (struct reader){ .p = p, .mr = mr, .addr = addr };
+	p->into = mr_new(p->peer->pd, mr->length);
+	MUST_ERR(0, pthread_create(&r->thread, NULL, read_in_a_loop, r));
+}
+
+void reader_wait(struct reader *r)
+{
+	unsigned long reads = r->reads;
+
+	while (r->reads < reads + 2)
+		usleep(100);
+}
+
+void reader_stop(struct reader *r, unsigned char one, unsigned char other)
+{
+	r->stop = true;
+	MUST_ERR(0, pthread_join(r->thread, NULL));
+	CHECK_EQ(0, r->mixed);
+	CHECK(r->seen[one] > 0);
+	CHECK(r->seen[other] > 0);
+	CHECK_EQ(r->reads, r->seen[one] + r->seen[other]);
 }
 
 void *copy_of(const void *p, size_t length)

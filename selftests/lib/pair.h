@@ -6,6 +6,9 @@
 #ifndef SELFTESTS_PAIR_H
 #define SELFTESTS_PAIR_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "mem.h"
 #include "rc.h"
 
@@ -25,6 +28,26 @@ void pair_check(struct pair *p, struct ibv_mr *region, const void *expected);
  * may be at another address than the memory is now.
  */
 unsigned char *pair_look(struct pair *p, struct ibv_mr *region, const struct mem *m);
+/*
+ * A thread that has the peer read a region over and over, all of it with one RDMA
+ * READ each, and looks at the first byte of each page.
+ */
+struct reader {
+	struct pair *p;
+	struct ibv_mr *mr;
+	uint64_t addr;
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_ulong reads;
+	unsigned long mixed, seen[256];
+};
+
+/* At @addr: where a zero-based region begins is not where its memory does. */
+void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr);
+/* Until it has read once from beginning to end. */
+void reader_wait(struct reader *r);
+/* Checks that it saw pages of one and of the other, and never of both at once. */
+void reader_stop(struct reader *r, unsigned char one, unsigned char other);
 /* A copy in memory of its own. */
 void *copy_of(const void *p, size_t length);
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Owns the parsing of /proc and /sys and the running of commands; see proc.h. */
+/*
+ * Owns the parsing of /proc and /sys, the process's own limits, and the running of
+ * commands; see proc.h.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
+
+#include "mm.h"
 #include "proc.h"
 #include "test.h"
 
@@ -238,6 +245,24 @@ long long pinned_vm(pid_t pid)
 	kib = proc_field(path, "VmPin");
 	MUST(kib >= 0);
 	return kib * 1024;
+}
+
+void drop_ipc_lock(void)
+{
+	struct __user_cap_header_struct hdr = { _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {};
+
+	MUST(!syscall(SYS_capget, &hdr, data));
+	data[CAP_IPC_LOCK / 32].effective &= ~(1U << CAP_IPC_LOCK % 32);
+	data[CAP_IPC_LOCK / 32].permitted &= ~(1U << CAP_IPC_LOCK % 32);
+	MUST(!syscall(SYS_capset, &hdr, data));
+}
+
+void limit_memlock(rlim_t bytes)
+{
+	struct rlimit l = { bytes, RLIM_INFINITY };
+
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &l));
 }
 
 int module_refs(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Reads what the kernel says about memory, pins, modules and links, and runs
- * the rdma and ip tools. Owns no state and never touches a device.
+ * Reads what the kernel says about memory, pins, modules and links, limits what the
+ * process may lock, and runs the rdma and ip tools. Owns no state and never touches a
+ * device.
  */
 #ifndef SELFTESTS_PROC_H
 #define SELFTESTS_PROC_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 /* A "key value" line of a file below /proc or /sys; -1 when there is none. */
@@ -39,6 +41,14 @@ long long pins_now(void);
 long long pins_taken(void);
 /* VmPin of a process, which is pinned_vm, in bytes; 0 is this process. */
 long long pinned_vm(pid_t pid);
+
+/*
+ * Takes CAP_IPC_LOCK away from this process; the user stays what he was, so that he
+ * can go on reading counters.
+ */
+void drop_ipc_lock(void);
+/* RLIMIT_MEMLOCK from now on; it can be raised again. */
+void limit_memlock(rlim_t bytes);
 
 /* Reference count of a module; -1 when it is not loaded. */
 int module_refs(const char *name);
