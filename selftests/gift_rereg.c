@@ -288,6 +288,7 @@ static void failing(const struct test_case *c)
 	struct mem m = mem_make(c->arg, LENGTH);
 	struct mem hole = mem_make(&mem_written, LENGTH);
 	struct mem n = mem_make(&mem_written, LENGTH);
+	struct ibv_pd no_pd;
 	unsigned char *old;
 	long long pinned;
 	struct ibv_mr *mr;
@@ -300,6 +301,8 @@ static void failing(const struct test_case *c)
 	mr = mr_reg(p.owner->pd, m.p, LENGTH, GIFT_READ);
 	old = copy_of(pair_read(&p, mr), LENGTH);
 	pinned = pinned_vm(0);
+	no_pd = *p.owner->pd;
+	no_pd.handle = 0x12345;
 
 	MUST(!munmap(hole.p + LENGTH - PAGE, PAGE));
 	memset(m.p, 0x5a, LENGTH);
@@ -311,11 +314,16 @@ static void failing(const struct test_case *c)
 	refused(&p, mr, old, EINVAL, TRANS, NULL, n.p, SIZE_MAX, 0);
 	test_context("no flag");
 	refused(&p, mr, old, EINVAL, 0, NULL, n.p, LENGTH, 0);
+	test_context("no protection domain");
+	refused(&p, mr, old, ENOENT, PD, &no_pd, NULL, 0, 0);
+	refused(&p, mr, old, ENOENT, PD | TRANS, &no_pd, n.p, LENGTH, 0);
 	test_context("an unknown flag");
 	refused(&p, mr, old, EINVAL, 1 << 5, NULL, n.p, LENGTH, 0);
 	test_context("RLIMIT_MEMLOCK");
 	limit_memlock(pinned + LENGTH - PAGE);
 	refused(&p, mr, old, ENOMEM, TRANS, NULL, n.p, LENGTH, 0);
+	/* A plain region of the same memory has other pages, to be charged as well. */
+	refused(&p, mr, old, ENOMEM, ACCESS, NULL, NULL, 0, READ);
 	/* While both are there both are charged, as of any region. */
 	limit_memlock(pinned + LENGTH);
 	test_context("%s", "");
@@ -356,6 +364,7 @@ static void atomic_for_readers(const struct test_case *c)
 static const struct test_case cases[] = {
 	AGAIN(untouched, "untouched"),
 	AGAIN(forked_parent, "fork-shared"),
+	AGAIN(thp_forked, "fork-shared THP"),
 	AGAIN(ksm, "KSM-merged"),
 	AGAIN(private_file, "private file"),
 	{ "a region registered again may be of other memory and length", other_memory },
