@@ -56,16 +56,6 @@ static enum {
 	EVERY_LOADING, EVERY_STARTING, EVERY_READY, EVERY_GONE
 } every_stage;
 
-static bool user_get(void)
-{
-	if (!try_module_get(THIS_MODULE))
-		return false;
-	if (atomic_inc_not_zero(&users))
-		return true;
-	module_put(THIS_MODULE);
-	return false;
-}
-
 /**
  * gift_every_put() - a region that a hooked call made is gone
  *
@@ -79,6 +69,16 @@ void gift_every_put(void)
 }
 
 #if COMPAT_CAN_REDIRECT
+
+static bool user_get(void)
+{
+	if (!try_module_get(THIS_MODULE))
+		return false;
+	if (atomic_inc_not_zero(&users))
+		return true;
+	module_put(THIS_MODULE);
+	return false;
+}
 
 /* What a driver's call of ib_umem_get() becomes, with user_get() done. */
 static struct ib_umem *hooked_get(struct ib_device *device, unsigned long addr,
