@@ -276,7 +276,10 @@ static void unmodified(const struct test_case *c)
 		test_note("%s", out);
 }
 
-/* The queue pair is made by librdmacm, not by the program. */
+/*
+ * The queue pair is made by librdmacm, not by the program. Its other region, of 4 KiB,
+ * is one that it receives into.
+ */
 static void by_librdmacm(const struct test_case *c)
 {
 	char *out = malloc(OUT_SIZE);
@@ -289,7 +292,7 @@ static void by_librdmacm(const struct test_case *c)
 		test_skip("ib_gift cannot stand in for other drivers here");
 	RUN("modprobe", "rdma_ucm");
 	good = CHECK_EQ(0, shell(out, "A='-R -F -n 20 -s 8192'; ib_send_bw $A & sleep 1; "
-				 "$G --report --drop-write --min-size 1 "
+				 "$G --report --drop-write --min-size 8K "
 				 "ib_send_bw $A 10.78.0.1 || exit 1; wait $!"));
 	good &= CHECK_EQ(1, count_of(out, "1 gift regions"));
 	if (!good)
