@@ -97,17 +97,10 @@ static void swap(struct scene *s)
 	CHECK_EQ(swappable ? LENGTH : 0, mem_range(s->m.map, LENGTH, "Swap"));
 }
 
-/* That there was a scan is seen by two pages beside the region, which it merges. */
 static void scan(struct scene *s)
 {
-	struct mem alike = mem_make(&mem_written, MEM_ALIKE * PAGE);
-
 	advise_all(s, MEM_MERGE);
-	mem_do(&alike, MEM_MERGE, 0);
-	mm_ksm_scan();
-	/* Or less, when there are more like them. */
-	CHECK_BETWEEN(1, mem_range(alike.map, alike.map_length, "Pss"), PAGE);
-	mem_drop(&alike);
+	mem_scan();
 }
 
 static long long huge_mapped(const struct scene *s)

@@ -414,7 +414,7 @@ static void merges(struct mem *m)
 	long long pss = mem_range(m->map, m->map_length, "Pss");
 
 	mem_each(m, merge_part);
-	mm_ksm_scan();
+	mem_scan();
 	/* Nor is it merged. */
 	CHECK_EQ(pss, mem_range(m->map, m->map_length, "Pss"));
 }

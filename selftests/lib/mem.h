@@ -108,6 +108,11 @@ enum mem_order { MEM_WRITE = 'w', MEM_UNMAP = 'u', MEM_EXIT = 'x', MEM_EXEC = 'e
 void mem_other(struct mem *m, enum mem_order order, unsigned char byte);
 /* The same things to one's own; not of mixtures. */
 void mem_do(struct mem *m, enum mem_order order, unsigned char byte);
+/*
+ * KSM scans all that is mergeable, which is seen by two pages more, of another
+ * mapping, that it merges.
+ */
+void mem_scan(void);
 /* For the making of memory: forks the process that shares it. */
 void mem_share(struct mem *m, bool region_in_child);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Owns the process that shares memory with the one under test, and what is done to
- * memory by order; see mem.h. Makes no memory.
+ * memory by order; see mem.h. Makes none of the kinds of memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 
 #include "mem.h"
 #include "mm.h"
+#include "proc.h"
 #include "rc.h"
 #include "test.h"
 
@@ -53,6 +54,17 @@ void mem_do(struct mem *m, enum mem_order order, unsigned char byte)
 		madvise(m->map, m->map_length, MADV_COLLAPSE);
 		break;
 	}
+}
+
+void mem_scan(void)
+{
+	struct mem alike = mem_make(&mem_written, MEM_ALIKE * PAGE);
+
+	mem_do(&alike, MEM_MERGE, 0);
+	mm_ksm_scan();
+	/* Or less, when there are more like them. */
+	CHECK_BETWEEN(1, mem_range(alike.map, alike.map_length, "Pss"), PAGE);
+	mem_drop(&alike);
 }
 
 __attribute__((noreturn)) static void serve(struct mem *m, int sock)
