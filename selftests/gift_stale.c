@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,18 +68,8 @@ static unsigned int traits_of(const struct mem *m, size_t page)
 	return sum;
 }
 
-/* What is done to a part of the region, which is of whole pages. */
-struct part {
-	struct mem *m;
-	unsigned char *p;
-	size_t length;
-	/* What the change reaches, if it is more. */
-	unsigned char *changed;
-	size_t changed_length;
-	void *elsewhere;
-	pid_t child;
-	struct pair *pair;
-};
+struct part;
+struct cell;
 
 /* Stale afterwards: all, none, or only pages with one of the traits. */
 #define ALL	(~0U)
@@ -90,6 +78,10 @@ struct part {
 struct change {
 	const char *name;
 	void (*make)(struct part *part);
+	/* What a child does first, that is forked for it and stays. */
+	void (*child)(struct part *part);
+	/* When it has been made to all parts of a region. */
+	void (*after)(struct cell *cell);
 	/* Kinds that it is not possible on; and those that it is for alone. */
 	unsigned int not_on, only_on;
 	/* Pages with one of these traits are stale. */
@@ -97,7 +89,29 @@ struct change {
 	/* Pages with one of these are fresh whatever stale says. */
 	unsigned int fresh;
 	bool thp;		/* for ranges of huge pages, made of those or not */
-	bool of_big;		/* for what is large and slow to make as well */
+};
+
+/* What a change is made to: whole pages of one mapping, which the region has. */
+struct part {
+	struct mem *m;
+	const struct change *change;
+	unsigned char *p;
+	size_t length;
+	size_t reach;		/* how far from p on it changes pages */
+	unsigned char *elsewhere;	/* a place of its length to move it to */
+	unsigned long missing, too_many;
+};
+
+#define MAX_PARTS	32
+
+struct cell {
+	struct mem m;
+	struct pair pair;
+	struct part parts[MAX_PARTS];
+	size_t nr_parts;
+	pid_t children[MAX_PARTS];
+	size_t nr_children;
+	long long huge;			/* mapped as such before a change for those */
 };
 
 static void touch(struct part *part)
@@ -110,17 +124,9 @@ static void nothing(struct part *part)
 {
 }
 
-static void write_all(struct part *part, unsigned char byte)
-{
-	if (part->m->nr_parts)
-		mem_write(part->m, byte);
-	else
-		memset(part->p, byte, part->length);
-}
-
 static void write_new(struct part *part)
 {
-	write_all(part, 0x5a);
+	memset(part->p, 0x5a, part->length);
 }
 
 /* Byte by byte what was there: it is the page that changes. */
@@ -136,6 +142,15 @@ static void write_same(struct part *part)
 static void advise(struct part *part, int advice)
 {
 	MUST(!madvise(part->p, part->length, advice));
+}
+
+/* Which the kernel refuses on kinds of memory. */
+static void advise_unless(struct part *part, int advice, unsigned int refused_on)
+{
+	bool refused = traits_of(part->m, 0) & refused_on;
+
+	MUST_ERR(refused ? EINVAL : 0,
+		 madvise(part->p, part->length, advice) ? errno : 0);
 }
 
 static void dontneed(struct part *part)
@@ -157,7 +172,12 @@ static void dontneed_write(struct part *part)
 
 static void lazily_free(struct part *part)
 {
-	advise(part, MADV_FREE);
+	advise_unless(part, MADV_FREE, NOT_ANON);
+}
+
+static void merge_not(struct part *part)
+{
+	advise(part, MADV_UNMERGEABLE);
 }
 
 static void unmap(struct part *part)
@@ -167,12 +187,8 @@ static void unmap(struct part *part)
 
 static void move_away(struct part *part)
 {
-	void *to = mem_map(part->length, THP_SIZE, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-
-	part->elsewhere = mremap(part->p, part->length, part->length,
-				 MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	MUST(part->elsewhere == to);
+	MUST(mremap(part->p, part->length, part->length, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    part->elsewhere) == part->elsewhere);
 }
 
 static void move_and_back(struct part *part)
@@ -180,7 +196,6 @@ static void move_and_back(struct part *part)
 	move_away(part);
 	MUST(mremap(part->elsewhere, part->length, part->length,
 		    MREMAP_MAYMOVE | MREMAP_FIXED, part->p) == part->p);
-	part->elsewhere = NULL;
 }
 
 static void map_over(struct part *part)
@@ -211,46 +226,6 @@ static void protect_read(struct part *part)
 	MUST(!mprotect(part->p, part->length, PROT_READ));
 }
 
-/* A child that has the memory too, and lives until the cell ends. */
-static void fork_child(struct part *part, bool writes)
-{
-	int fd[2];
-	char c = 0;
-	pid_t pid;
-
-	MUST(!pipe(fd));
-	pid = fork();
-	MUST(pid >= 0);
-	if (!pid) {
-		if (writes)
-			write_all(part, 0xc3);
-		if (write(fd[1], &c, 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	part->child = pid;
-	MUST(read(fd[0], &c, 1) == 1);
-	close(fd[0]);
-	close(fd[1]);
-}
-
-static void fork_alone(struct part *part)
-{
-	fork_child(part, false);
-}
-
-static void fork_then_write(struct part *part)
-{
-	fork_child(part, false);
-	write_new(part);
-}
-
-static void child_writes(struct part *part)
-{
-	fork_child(part, true);
-}
-
 static void write_file(struct part *part)
 {
 	size_t offset = part->p - part->m->p;
@@ -266,12 +241,25 @@ static void truncate_file(struct part *part)
 
 	MUST(!ftruncate(part->m->fd, offset));
 	MUST(!ftruncate(part->m->fd, part->m->length));
-	part->changed_length = part->m->length - offset;
+	part->reach = part->m->length - offset;
 }
 
 static void truncate_file_read(struct part *part)
 {
 	truncate_file(part);
+	touch(part);
+}
+
+/* Which leaves the owner what it has written. */
+static void punch_file(struct part *part)
+{
+	MUST(!fallocate(part->m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			part->p - part->m->p, part->length));
+}
+
+static void punch_file_read(struct part *part)
+{
+	punch_file(part);
 	touch(part);
 }
 
@@ -301,30 +289,38 @@ static void page_out_part(struct part *part)
 	for (int i = 0; i < (leaves ? 200 : 3) && (!leaves || mapped(part)); i++) {
 		if (i)
 			test_sleep_ms(10);
-		advise(part, MADV_PAGEOUT);
+		advise_unless(part, MADV_PAGEOUT, HUGETLB);
 	}
 	CHECK_EQ(leaves ? 0 : before, mapped(part));
 }
 
 static long long huge_mapped(const struct mem *m)
 {
-	return mem_range(m->map, m->map_length, "AnonHugePages");
+	return mem_range(m->map, m->map_length, "AnonHugePages") +
+	       mem_range(m->map, m->map_length, "ShmemPmdMapped") +
+	       mem_range(m->map, m->map_length, "FilePmdMapped");
 }
 
-/* Of the page tables: the pages are the same, and those of zeros zero. */
 static void split(struct part *part)
 {
 	mem_do(part->m, MEM_SPLIT, 0);
-	CHECK_EQ(0, huge_mapped(part->m));
+}
+
+/* Of the page tables: the pages are the same, and those of zeros zero. */
+static void all_are_split(struct cell *cell)
+{
+	CHECK_EQ(0, huge_mapped(&cell->m));
+}
+
+static void collapse(struct part *part)
+{
+	mem_do(part->m, MEM_COLLAPSE, 0);
 }
 
 /* What is registered cannot be copied into another page, nor are all zeros. */
-static void collapse(struct part *part)
+static void none_is_collapsed(struct cell *cell)
 {
-	long long before = huge_mapped(part->m);
-
-	mem_do(part->m, MEM_COLLAPSE, 0);
-	CHECK_EQ(before, huge_mapped(part->m));
+	CHECK_EQ(cell->huge, huge_mapped(&cell->m));
 }
 
 static void migrate(struct part *part)
@@ -332,31 +328,29 @@ static void migrate(struct part *part)
 	CHECK_EQ(0, mm_move(part->p, part->length).moved);
 }
 
-/* The scan has reached the region when it has merged these two, which are not of it. */
-static void ksm_scan(struct part *part)
+static void merge(struct part *part)
 {
-	struct mem like = mem_make(&mem_written, MEM_ALIKE * PAGE);
-
-	MUST(!madvise(like.map, like.map_length, MADV_MERGEABLE));
 	advise(part, MADV_MERGEABLE);
-	mm_ksm_scan();
-	CHECK_BETWEEN(1, mem_range(like.map, like.map_length, "Pss"), PAGE);
-	mem_drop(&like);
+}
+
+static void scan(struct cell *cell)
+{
+	mem_scan();
 }
 
 static const struct change changes[] = {
-	{ "nothing", nothing, .stale = NONE, .of_big = true },
+	{ "nothing", nothing, .stale = NONE },
 	{ "reading", touch, .stale = NONE },
-	{ "writing", write_new, .not_on = READ_ONLY, .stale = HELD, .of_big = true },
+	{ "writing", write_new, .not_on = READ_ONLY, .stale = HELD },
 	{ "writing what was there", write_same, .not_on = READ_ONLY, .stale = HELD },
-	{ "MADV_DONTNEED", dontneed, .stale = ALL, .of_big = true },
+	{ "MADV_DONTNEED", dontneed, .stale = ALL },
 	{ "MADV_DONTNEED and reading", dontneed_read, .stale = ALL,
-	  .fresh = ZERO | SHARED | FILE_PAGE, .of_big = true },
+	  .fresh = ZERO | SHARED | FILE_PAGE },
 	{ "MADV_DONTNEED and writing", dontneed_write, .not_on = READ_ONLY,
 	  .stale = ALL, .fresh = SHARED },
-	{ "MADV_FREE", lazily_free, .not_on = NOT_ANON, .stale = NONE },
-	{ "MADV_PAGEOUT", page_out_part, .not_on = HUGETLB, .stale = FILE_PAGE },
-	{ "munmap", unmap, .stale = ALL, .of_big = true },
+	{ "MADV_FREE", lazily_free, .stale = NONE },
+	{ "MADV_PAGEOUT", page_out_part, .stale = FILE_PAGE },
+	{ "munmap", unmap, .stale = ALL },
 	{ "mremap to elsewhere", move_away, .stale = ALL },
 	/* Moving memory unmerges it. */
 	{ "mremap to elsewhere and back", move_and_back, .stale = MERGED },
@@ -368,19 +362,27 @@ static const struct change changes[] = {
 	/* What is protected is still there; of hugetlb nobody can be asked. */
 	{ "PROT_NONE", protect_none, .stale = HUGETLB },
 	{ "PROT_READ", protect_read, .stale = NONE },
-	{ "fork", fork_alone, .stale = NONE, .of_big = true },
-	{ "fork and writing", fork_then_write, .not_on = READ_ONLY, .stale = HELD,
-	  .of_big = true },
-	{ "fork and writing by the child", child_writes, .not_on = READ_ONLY,
-	  .stale = NONE },
+	{ "fork", nothing, .child = nothing, .stale = NONE },
+	{ "fork and writing", write_new, .child = nothing, .not_on = READ_ONLY,
+	  .stale = HELD },
+	{ "fork and writing by the child", nothing, .child = write_new,
+	  .not_on = READ_ONLY, .stale = NONE },
 	{ "writing to the file", write_file, .only_on = HAS_FILE, .stale = NONE },
 	{ "truncating the file", truncate_file, .only_on = HAS_FILE, .stale = ALL },
 	{ "truncating the file and reading", truncate_file_read,
 	  .only_on = HAS_FILE, .stale = ALL },
-	{ "splitting huge pages", split, .not_on = NOT_ANON, .stale = NONE, .thp = true },
-	{ "MADV_COLLAPSE", collapse, .not_on = NOT_ANON, .stale = NONE, .thp = true },
+	{ "punching a hole into the file", punch_file, .only_on = HAS_FILE,
+	  .stale = FILE_PAGE },
+	{ "punching a hole into the file and reading", punch_file_read,
+	  .only_on = HAS_FILE, .stale = FILE_PAGE },
+	/* Those of hugetlb are always whole. */
+	{ "splitting huge pages", split, .after = all_are_split, .not_on = HUGETLB,
+	  .stale = NONE, .thp = true },
+	{ "MADV_COLLAPSE", collapse, .after = none_is_collapsed, .not_on = HUGETLB,
+	  .stale = NONE, .thp = true },
 	{ "move_pages", migrate, .stale = NONE },
-	{ "a KSM scan", ksm_scan, .not_on = NOT_ANON, .stale = NONE },
+	{ "a KSM scan", merge, .after = scan, .stale = NONE },
+	{ "MADV_UNMERGEABLE", merge_not, .stale = MERGED },
 };
 
 /* Bytes as the owner would read them; false when it could not. */
@@ -389,68 +391,11 @@ static bool own_bytes(int memory, const unsigned char *p, unsigned char *to, siz
 	return pread(memory, to, n, (uintptr_t)p) == (ssize_t)n;
 }
 
-/* What asking could change of the caller, besides faults. */
-struct asked {
-	long rss, swap, pins;
-};
-
-static struct asked asked_now(void)
-{
-	return (struct asked){
-		.rss = proc_field("/proc/self/smaps_rollup", "Rss"),
-		.swap = proc_field("/proc/self/smaps_rollup", "Swap"),
-		.pins = pins_taken(),
-	};
-}
-
-/* Not inline: what it writes to is then the same each time. */
-static __attribute__((noinline)) long faults(void)
-{
-	struct rusage usage;
-
-	MUST(!getrusage(RUSAGE_SELF, &usage));
-	return usage.ru_minflt + usage.ru_majflt;
-}
-
-static void ask(const struct mem *m, uint64_t *bitmap, uint64_t *stale)
-{
-	struct ib_gift_stale query = {
-		.addr = (uintptr_t)m->p,
-		.length = m->length,
-		.bitmap = (uintptr_t)bitmap,
-	};
-	int fd = open("/dev/ib_gift", O_RDWR | O_CLOEXEC), ret;
-	struct asked before, after;
-	struct ib_gift_stats stats = {};
-	long first, last;
-
-	MUST(fd >= 0);
-	/* Each is called for nothing first, so that its own pages are there. */
-	asked_now();
-	faults();
-	MUST(!ioctl(fd, IB_GIFT_IOC_STATS, &stats));
-	before = asked_now();
-	faults();
-	first = faults();
-	ret = ioctl(fd, IB_GIFT_IOC_STALE, &query);
-	last = faults();
-	after = asked_now();
-	MUST(!ret);
-	close(fd);
-	CHECK_EQ(first, last);
-	CHECK_EQ(before.rss, after.rss);
-	CHECK_EQ(before.swap, after.swap);
-	CHECK_EQ(before.pins, after.pins);
-	CHECK_EQ(mem_pages(m), query.registered);
-	*stale = query.stale;
-}
-
 /* Bytes of pages called fresh, where a test looks, that the peer has differently. */
-static unsigned long lies(struct part *part, const uint64_t *bitmap,
+static unsigned long lies(const struct mem *m, const uint64_t *bitmap,
 			  const unsigned char *peer)
 {
 	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	const struct mem *m = part->m;
 	unsigned char own[PAGE];
 	unsigned long sum = 0;
 	size_t n;
@@ -476,45 +421,61 @@ static unsigned long lies(struct part *part, const uint64_t *bitmap,
 	return sum;
 }
 
-static bool is_stale(const struct part *part, const struct change *change, size_t page)
+static struct part *part_at(struct cell *cell, const unsigned char *p)
 {
-	size_t first = (part->changed - first_page(part->m)) / PAGE;
-	unsigned int traits = traits_of(part->m, page);
+	for (size_t i = 0; i < cell->nr_parts; i++) {
+		struct part *part = &cell->parts[i];
 
-	if (page < first || page >= first + part->changed_length / PAGE)
-		return false;
-	/* Of a mixture those pages that it is possible on. */
-	if (traits & (change->not_on | change->fresh))
-		return false;
-	return change->stale == ALL || traits & change->stale;
+		if (p >= part->p && p < part->p + part->reach)
+			return part;
+	}
+	return NULL;
 }
 
-static void check_cell(struct part *part, struct ibv_mr *mr, const struct change *change)
+static bool is_stale(const struct change *change, unsigned int traits)
 {
-	const struct mem *m = part->m;
+	return !(traits & change->fresh) &&
+	       (change->stale == ALL || traits & change->stale);
+}
+
+static void check_cell(struct cell *cell, struct ibv_mr *mr)
+{
+	const struct mem *m = &cell->m;
 	const size_t pages = mem_pages(m);
 	uint64_t *bitmap = calloc(pages / 64 + 1, sizeof(*bitmap)), stale;
-	unsigned long missing = 0, too_many = 0, set = 0;
+	unsigned long elsewhere = 0, set = 0;
 	unsigned char *peer;
 
 	MUST(bitmap);
 	/* In memory before it is written to by the kernel. */
 	for (size_t i = 0; i <= pages / 64; i++)
 		((volatile uint64_t *)bitmap)[i] = 0;
-	ask(m, bitmap, &stale);
+	stale = stale_ask(m, bitmap);
 	/* The peer first: the owner's own look faults pages in. */
-	peer = pair_look(part->pair, mr, m);
+	peer = pair_look(&cell->pair, mr, m);
 	for (size_t i = 0; i < pages; i++) {
-		bool expected = is_stale(part, change, i), got = stale_bit(bitmap, i);
+		struct part *part = part_at(cell, first_page(m) + i * PAGE);
+		bool got = stale_bit(bitmap, i), expected;
 
 		set += got;
-		missing += expected && !got;
-		too_many += got && !expected;
+		if (!part) {
+			elsewhere += got;
+			continue;
+		}
+		expected = is_stale(part->change, traits_of(m, i));
+		part->missing += expected && !got;
+		part->too_many += got && !expected;
 	}
-	CHECK_EQ(0, lies(part, bitmap, peer));
-	CHECK_EQ(0, missing);
-	CHECK_EQ(0, too_many);
+	CHECK_EQ(0, lies(m, bitmap, peer));
+	CHECK_EQ(0, elsewhere);
 	CHECK_EQ(stale, set);
+	for (size_t i = 0; i < cell->nr_parts; i++) {
+		const struct part *part = &cell->parts[i];
+
+		test_context("%s of %s", part->change->name, part->m->kind->name);
+		CHECK_EQ(0, part->missing);
+		CHECK_EQ(0, part->too_many);
+	}
 	free(peer);
 	free(bitmap);
 }
@@ -529,107 +490,166 @@ static void set_windows(struct mem *m)
 	m->windows = m->length / m->distance;
 }
 
-static void set_part_windows(struct mem *part)
-{
-	part->windows = 1;
-	part->window = part->length;
-}
-
-/* The second huge page, the middle half of small ones, or what is written sparsely. */
-static void choose_part(struct part *part)
-{
-	const struct mem *m = part->m;
-	size_t pages = mem_pages(m);
-
-	part->p = first_page(m);
-	part->length = pages * PAGE;
-	if (m->windows > 1) {
-		part->p += m->distance;
-		part->length = m->window;
-	} else if (m->length == LARGE) {
-		part->p += THP_SIZE;
-		part->length = THP_SIZE;
-	} else if (!m->kind->length) {
-		part->p += pages / 4 * PAGE;
-		part->length = pages / 2 * PAGE;
-	}
-	part->changed = part->p;
-	part->changed_length = part->length;
-}
-
-static void cell(const struct mem_kind *kind, const struct change *change)
-{
-	struct mem m = mem_make(kind, kind->huge || change->thp ? LARGE : SMALL);
-	/* After the fork of a kind that is shared by one. */
-	struct pair pair = pair_new(NULL);
-	struct part part = { .m = &m, .pair = &pair };
-	struct ibv_mr *mr;
-
-	if (m.nr_parts)
-		mem_each(&m, set_part_windows);
-	choose_part(&part);
-	set_windows(&m);
-	test_context("%s", change->name);
-	/* Now, or it could come to lie where the change leaves a gap. */
-	pair.into = mr_new(pair.peer->pd, m.window);
-	mr = mr_reg(pair.owner->pd, m.p, m.length, GIFT_READ);
-	change->make(&part);
-	check_cell(&part, mr, change);
-	MUST_ERR(0, ibv_dereg_mr(mr));
-	if (part.child) {
-		MUST(!kill(part.child, SIGKILL));
-		MUST(waitpid(part.child, NULL, 0) == part.child);
-	}
-	if (part.elsewhere)
-		munmap(part.elsewhere, part.length);
-	mem_drop(&m);
-	MUST_ERR(0, ibv_dereg_mr(pair.into));
-	rc_destroy(pair.peer);
-	rc_destroy(pair.owner);
-}
-
+/* Three reasons why not: nothing can be written, there is no file, it is too small. */
 static bool applies(const struct mem_kind *kind, const struct change *change)
 {
-	const bool big = kind->length > 1;
-	/* The pages' traits are no matter here, of which the mixture has all. */
+	/* The pages' traits are no matter here. */
 	unsigned char taken = kind->taken;
 	const struct mem like = { .kind = kind, .taken = &taken };
 	const unsigned int traits = traits_of(&like, 0);
 
-	if (big)
-		return change->of_big;
-	if (change->thp && kind->length)
+	if (kind->sort == SORT_MIXED)
+		return true;
+	if (change->thp && kind == &mem_one_byte)
 		return false;
 	return !(traits & change->not_on) &&
 	       (!change->only_on || traits & change->only_on);
 }
 
-struct of_big {
-	const struct mem_kind *kind;
-	const struct change *change;
-};
-
-static void cell_of_big(void *arg)
+static void add_part(struct cell *cell, struct mem *m, const struct change *change,
+		     unsigned char *p, size_t length)
 {
-	struct of_big *big = arg;
-
-	cell(big->kind, big->change);
+	MUST(cell->nr_parts < MAX_PARTS);
+	cell->parts[cell->nr_parts++] = (struct part){
+		.m = m, .change = change, .p = p, .length = length, .reach = length,
+		/* Now, or it could come to lie where a part was. */
+		.elsewhere = mem_map(length, THP_SIZE, PROT_NONE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1),
+	};
 }
 
-/* To make a mixture is to enter a cgroup for good, hence a process for each of what is big. */
+/*
+ * Of a mixture all mappings that it applies to; of sparse memory where it is written
+ * to, each change somewhere else; otherwise the second huge page, or the middle half.
+ */
+static void choose_parts(struct cell *cell, const struct change *const *list, size_t n)
+{
+	struct mem *m = &cell->m;
+	unsigned char *first = first_page(m);
+	size_t pages = mem_pages(m);
+
+	for (size_t i = 0; i < m->nr_parts; i++) {
+		struct mem *of = &m->parts[i];
+
+		if (applies(of->kind, *list) && (!(*list)->thp || of->kind->huge))
+			add_part(cell, of, *list, of->p, of->length);
+	}
+	for (size_t i = 0; m->windows > 1 && i < n; i++)
+		add_part(cell, m, list[i], first + (i + 1) * m->distance, m->window);
+	if (m->nr_parts || m->windows > 1)
+		return;
+	if (m->length == LARGE)
+		add_part(cell, m, *list, first + THP_SIZE, THP_SIZE);
+	else if (pages < 4)
+		add_part(cell, m, *list, first, pages * PAGE);
+	else
+		add_part(cell, m, *list, first + pages / 4 * PAGE, pages / 2 * PAGE);
+}
+
+/* A child that has the memory too, and lives until the cell ends. */
+static void fork_child(struct cell *cell, size_t from, size_t to)
+{
+	int fd[2];
+	char c = 0;
+	pid_t pid;
+
+	MUST(!pipe(fd));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		for (size_t i = from; i < to; i++)
+			cell->parts[i].change->child(&cell->parts[i]);
+		if (write(fd[1], &c, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	cell->children[cell->nr_children++] = pid;
+	MUST(read(fd[0], &c, 1) == 1);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* Each change at once to all parts that it is made to. */
+static void make_changes(struct cell *cell)
+{
+	size_t from, to;
+
+	for (from = 0; from < cell->nr_parts; from = to) {
+		const struct change *change = cell->parts[from].change;
+
+		for (to = from; to < cell->nr_parts && cell->parts[to].change == change; to++)
+			;
+		test_context("%s", change->name);
+		if (change->thp)
+			cell->huge = huge_mapped(&cell->m);
+		if (change->child)
+			fork_child(cell, from, to);
+		for (size_t i = from; i < to; i++)
+			change->make(&cell->parts[i]);
+		if (change->after)
+			change->after(cell);
+	}
+	test_context("%s", "");
+}
+
+static void end_cell(struct cell *cell)
+{
+	for (size_t i = 0; i < cell->nr_children; i++) {
+		MUST(!kill(cell->children[i], SIGKILL));
+		MUST(waitpid(cell->children[i], NULL, 0) == cell->children[i]);
+	}
+	for (size_t i = 0; i < cell->nr_parts; i++)
+		munmap(cell->parts[i].elsewhere, cell->parts[i].length);
+	mem_drop(&cell->m);
+	MUST_ERR(0, ibv_dereg_mr(cell->pair.into));
+	rc_destroy(cell->pair.peer);
+	rc_destroy(cell->pair.owner);
+}
+
+struct job {
+	const struct mem_kind *kind;
+	const struct change *list[MAX_PARTS];
+	size_t n;			/* 1, unless it is sparse memory */
+};
+
+static void do_job(void *arg)
+{
+	const struct job *job = arg;
+	bool large = job->kind->huge || job->list[0]->thp;
+	struct cell cell = { .m = mem_make(job->kind, large ? LARGE : SMALL) };
+	struct ibv_mr *mr;
+
+	/* After the fork of a kind that is shared by one. */
+	cell.pair = pair_new(NULL);
+	choose_parts(&cell, job->list, job->n);
+	MUST(cell.nr_parts > 0);
+	set_windows(&cell.m);
+	/* Now, or it could come to lie where the change leaves a gap. */
+	cell.pair.into = mr_new(cell.pair.peer->pd, cell.m.window);
+	mr = mr_reg(cell.pair.owner->pd, cell.m.p, cell.m.length, GIFT_READ);
+	make_changes(&cell);
+	check_cell(&cell, mr);
+	MUST_ERR(0, ibv_dereg_mr(mr));
+	end_cell(&cell);
+}
+
+/* To make a mixture is to enter a cgroup for good, hence a process for each. */
 static void all_changes(const struct test_case *c)
 {
-	const struct mem_kind *kind = c->arg;
+	struct job job = { .kind = c->arg };
+	const size_t most = job.kind == &mem_sparse ? 15 : 1;
 
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
-		struct of_big big = { kind, &changes[i] };
-
-		if (!applies(kind, &changes[i]))
+		if (applies(job.kind, &changes[i]))
+			job.list[job.n++] = &changes[i];
+		if (!job.n || (job.n < most && i + 1 < ARRAY_LEN(changes)))
 			continue;
-		if (kind->length > 1)
-			test_join(test_fork(cell_of_big, &big));
+		if (job.kind->sort == SORT_MIXED)
+			test_join(test_fork(do_job, &job));
 		else
-			cell(kind, &changes[i]);
+			do_job(&job);
+		job.n = 0;
 	}
 }
 

@@ -5,11 +5,13 @@
 #include <link.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rdma/rdma_user_ioctl.h>
 #include <rdma/sample_hca-abi.h>
 
+#include "proc.h"
 #include "stale.h"
 
 int gift_call(unsigned long request, void *arg)
@@ -43,6 +45,62 @@ unsigned long stale_pages(const void *addr, size_t length)
 bool stale_bit(const uint64_t *bitmap, size_t page)
 {
 	return bitmap[page / 64] >> page % 64 & 1;
+}
+
+/* What asking could change of the caller, besides faults. */
+struct asked {
+	long rss, swap, pins;
+};
+
+static struct asked asked_now(void)
+{
+	return (struct asked){
+		.rss = proc_field("/proc/self/smaps_rollup", "Rss"),
+		.swap = proc_field("/proc/self/smaps_rollup", "Swap"),
+		.pins = pins_taken(),
+	};
+}
+
+/* Not inline: what it writes to is then the same each time. */
+static __attribute__((noinline)) long faults(void)
+{
+	struct rusage usage;
+
+	MUST(!getrusage(RUSAGE_SELF, &usage));
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+uint64_t stale_ask(const struct mem *m, uint64_t *bitmap)
+{
+	struct ib_gift_stale query = {
+		.addr = (uintptr_t)m->p,
+		.length = m->length,
+		.bitmap = (uintptr_t)bitmap,
+	};
+	int fd = open("/dev/ib_gift", O_RDWR | O_CLOEXEC), ret;
+	struct asked before, after;
+	struct ib_gift_stats stats = {};
+	long first, last;
+
+	MUST(fd >= 0);
+	/* Each is called for nothing first, so that its own pages are there. */
+	asked_now();
+	faults();
+	MUST(!ioctl(fd, IB_GIFT_IOC_STATS, &stats));
+	before = asked_now();
+	faults();
+	first = faults();
+	ret = ioctl(fd, IB_GIFT_IOC_STALE, &query);
+	last = faults();
+	after = asked_now();
+	MUST(!ret);
+	close(fd);
+	CHECK_EQ(first, last);
+	CHECK_EQ(before.rss, after.rss);
+	CHECK_EQ(before.swap, after.swap);
+	CHECK_EQ(before.pins, after.pins);
+	CHECK_EQ(mem_pages(m), query.registered);
+	return query.stale;
 }
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *arg)

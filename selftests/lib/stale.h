@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_gift.h>
 
+#include "mem.h"
 #include "test.h"
 
 /* An ioctl of /dev/ib_gift: 0 or its error number. */
@@ -21,6 +22,11 @@ int gift_call(unsigned long request, void *arg);
 int gift_stale(const void *addr, size_t length, struct ib_gift_stale *answer);
 /* How many pages of a range are stale; the question must be answered. */
 unsigned long stale_pages(const void *addr, size_t length);
+/*
+ * Of all of the memory, by page as well; @bitmap is in memory already. Checks that
+ * asking changes nothing of the caller.
+ */
+uint64_t stale_ask(const struct mem *m, uint64_t *bitmap);
 bool stale_bit(const uint64_t *bitmap, size_t page);
 
 /* shca_query_stale(), shca_refresh_mr() of the provider that is loaded. */
