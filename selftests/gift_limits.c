@@ -277,8 +277,9 @@ static void sg_memory(const struct test_case *c)
 	long long gift_scattered = kept_for(pd, &scattered, GIFT_READ);
 	const long long pages = length / PAGE, slack = MIB;
 
-	test_note("kept for %lld pages: GIFT of zeros %lld KiB; scattered pages of a file, plain %lld KiB, GIFT %lld KiB",
-		  pages, gift / 1024, plain / 1024, gift_scattered / 1024);
+	test_note("kept for %lld pages of zeros: GIFT %lld KiB", pages, gift / 1024);
+	test_note("of as many scattered ones of a file: plain %lld KiB, GIFT %lld KiB",
+		  plain / 1024, gift_scattered / 1024);
 	/* That they are scattered: an entry for each, or nearly. */
 	CHECK_BETWEEN(pages * 24, plain, pages * 48);
 	CHECK_BETWEEN(pages * 8, gift, plain + slack);
