@@ -14,15 +14,18 @@ from tracing import Registrations
 
 MIB = 1 << 20
 RAM = 64 * MIB
-# Where writer.S finds its orders, and the pages that it is told to write: the upper
-# half of RAM, most of which every pattern leaves untouched.
+# Where writer.S finds its orders, and the pages that it is told to write: most of them
+# every pattern leaves untouched, and QEMU comes to them long before it comes to the end.
 ORDERS = 0x1000
-WRITER_FIRST = RAM // 2
-WRITER_PAGES = (RAM - WRITER_FIRST) // PAGE
-WRITER_MIBS = WRITER_PAGES * PAGE // MIB
-WRITER_PAUSE = 300
+WRITER_FIRST = 20 * MIB
+WRITER_MIBS = 16
+WRITER_PAGES = WRITER_MIBS * MIB // PAGE
+WRITER_PAUSE = 1000
 # While the guest runs, bytes a second: slow enough for it to write meanwhile.
 RUNNING_BANDWIDTH = 16 * MIB
+# In milliseconds. QEMU stops the guest when it can send what is left in this time: all
+# that the guest writes over and over, but not what has never been sent.
+DOWNTIME_LIMIT = (WRITER_MIBS + 8) * MIB * 1000 // RUNNING_BANDWIDTH
 FILLED = 16 * MIB
 KSM = "/sys/kernel/mm/ksm"
 MIGRATION_LIMIT = 300
@@ -200,7 +203,7 @@ def run(scenario, address, rom, gift_run):
             qemu.qmp("migrate-set-capabilities", capabilities=[
                 {"capability": "rdma-pin-all", "state": scenario.pin_all}])
         source.qmp("migrate-set-parameters", **{
-            "downtime-limit": 2000,
+            "downtime-limit": DOWNTIME_LIMIT,
             "max-bandwidth": RUNNING_BANDWIDTH if scenario.running else 1 << 30})
         result.before = result.during = source.memory()
         if scenario.running:

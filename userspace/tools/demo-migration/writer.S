@@ -17,7 +17,7 @@
 #define ROM_BASE	0xffff0000
 #define PAGE_SHIFT	12
 #define MIB_SHIFT	20
-#define MIBS_SHIFT	5
+#define MIBS_SHIFT	4
 #define LAST_WORD	4092
 
 	.text
