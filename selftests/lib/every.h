@@ -38,9 +38,9 @@ int every_switch(bool on);
 
 /* A case begins with it on, whatever the one before left. c->arg is the case. */
 void every_case(const struct test_case *c);
-#define EVERY_CASE(name, run, ...)					\
-	{ name, every_case,						\
-	  &(const struct test_case){ NULL, run, ##__VA_ARGS__ }, 0, 180 }
+#define EVERY_CASE(name, run)	EVERY_CASE_WITHIN(name, run, 180)
+#define EVERY_CASE_WITHIN(name, run, seconds)				\
+	{ name, every_case, &(const struct test_case){ NULL, run }, 0, seconds }
 
 #define SHELL(command)	RUN("sh", "-c", command)
 /* Through /dev/ib_gift: 0 or an error number. */
