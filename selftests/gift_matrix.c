@@ -650,8 +650,6 @@ static void ends(const struct test_case *c)
 	int sock[2];
 	pid_t pid;
 
-	/* The huge zero page stays, as if it were lost. */
-	mm_thp_ready();
 	lost = mem_lost();
 	anon = mem_anon();
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));

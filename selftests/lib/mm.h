@@ -21,6 +21,8 @@
 #define MADV_COLLAPSE		25
 #endif
 
+/* The machine's one huge zero page is there as long as this process is. */
+void mm_keep_huge_zero_page(void);
 /* Huge pages are there, and khugepaged makes and splits none by itself. */
 void mm_thp_ready(void);
 /* Huge pages of hugetlbfs: so many more than are in use. */

@@ -25,8 +25,9 @@ long long mem_cached(void);		/* Cached, which has Shmem in it */
 long long mem_used(void);		/* neither free nor a swap device's */
 /*
  * Memory that is in no account: neither free nor of a process, a file or the
- * slab. A page that is kept by a reference alone adds to it. Waits until it
- * keeps still, since what a process had may be freed after its end.
+ * slab, as is the huge zero page, which is there from the first call on. A page
+ * that is kept by a reference alone adds to it. Waits until it keeps still, since
+ * what a process had may be freed after its end.
  */
 long long mem_lost(void);
 long long mem_huge_free(void);		/* huge pages free and not promised, in bytes */
