@@ -324,6 +324,9 @@ static void *registrar(void *arg)
 		register_once(r, &p);
 	}
 	MUST_ERR(0, ibv_dereg_mr(p.into));
+	/* Their rings would be memory in no account as well. */
+	rc_destroy(p.peer);
+	rc_destroy(p.owner);
 	r->running--;
 	return NULL;
 }
@@ -344,6 +347,22 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
+/*
+ * Within a huge page's worth of stack there could be a huge page, most of which is
+ * in no account when the thread has ended and nobody maps it.
+ */
+static pthread_t new_thread(void *(*fn)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	MUST_ERR(0, pthread_attr_init(&attr));
+	MUST_ERR(0, pthread_attr_setstacksize(&attr, 256 * KIB));
+	MUST_ERR(0, pthread_create(&thread, &attr, fn, arg));
+	pthread_attr_destroy(&attr);
+	return thread;
+}
+
 static void run_threads(struct race *r)
 {
 	unsigned int registrars = r->scene->registrars > 1 ? MANY : 1, n = 0;
@@ -354,10 +373,10 @@ static void run_threads(struct race *r)
 	r->running = registrars;
 	for (size_t i = 0; i < ARRAY_LEN(d) && r->scene->disturb[i]; i++) {
 		d[i] = (struct disturber){ r, i };
-		MUST_ERR(0, pthread_create(&threads[n++], NULL, disturb, &d[i]));
+		threads[n++] = new_thread(disturb, &d[i]);
 	}
 	for (unsigned int i = 0; i < registrars; i++)
-		MUST_ERR(0, pthread_create(&threads[n++], NULL, registrar, r));
+		threads[n++] = new_thread(registrar, r);
 	for (unsigned int i = 0; i < n; i++)
 		MUST_ERR(0, pthread_join(threads[i], NULL));
 }
