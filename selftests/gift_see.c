@@ -12,8 +12,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/link.h"
 #include "lib/mem.h"
 #include "lib/pair.h"
 #include "lib/proc.h"
@@ -319,6 +321,81 @@ static void list_is_private(const struct test_case *c)
 	CHECK(open(LIST, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
 }
 
+/* This process's lines that begin with a name; the others that it has in @strange. */
+static size_t lines_of(const char *name, const char *other, size_t *strange)
+{
+	char *text = read_file(LIST), *line, *save, pid[32];
+	size_t n = 0;
+
+	snprintf(pid, sizeof(pid), " %d ", getpid());
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *end = strchr(line, ' ');
+
+		if (!end || strncmp(end, pid, strlen(pid)))
+			continue;
+		*end = '\0';
+		if (!strcmp(line, name))
+			n++;
+		else if (strcmp(line, other))
+			++*strange;
+	}
+	free(text);
+	return n;
+}
+
+#define RENAMES		20
+#define RENAMED		200
+
+static void rename_to_and_fro(void *arg)
+{
+	const char *names[2] = { ((struct link *)arg)[0].name,
+				 ((struct link *)arg)[1].name };
+
+	for (int i = 0; i < RENAMES; i++) {
+		MUST_EQ(0, RUN("rdma", "dev", "set", names[i % 2], "name",
+			       names[!(i % 2)]));
+		test_sleep_ms(5);
+	}
+}
+
+/*
+ * The regions are on a link of this case's own. A name that is read when it is
+ * freed is for a kernel that checks its memory to see.
+ */
+static void renamed(const struct test_case *c)
+{
+	struct link links[2] = { {}, { "shcarenamed", "shcatest8" } };
+	size_t seen[2] = {}, strange = 0;
+	struct ibv_mr *mrs[RENAMED];
+	struct ibv_pd *pd;
+	unsigned char *p;
+	pid_t pid;
+
+	link_need();
+	link_drop(&links[1]);
+	links[0] = link_new(8);
+	pd = ibv_alloc_pd(dev_open_name(links[0].name)->ctx);
+	MUST(pd);
+	p = mem_make(&mem_untouched, PAGE).p;
+	for (int i = 0; i < RENAMED; i++)
+		mrs[i] = mr_reg(pd, p, PAGE, GIFT_READ);
+	pid = test_fork(rename_to_and_fro, links);
+	for (siginfo_t ended = {}; !ended.si_pid;) {
+		for (int i = 0; i < 2; i++)
+			seen[i] += lines_of(links[i].name, links[!i].name, &strange);
+		MUST(!waitid(P_PID, pid, &ended, WEXITED | WNOHANG | WNOWAIT));
+	}
+	test_join(pid);
+	CHECK_EQ(0, strange);
+	CHECK(seen[0] > 0);
+	CHECK(seen[1] > 0);
+	CHECK_EQ(RENAMED, lines_of(links[0].name, links[1].name, &strange));
+	for (int i = 0; i < RENAMED; i++)
+		MUST_ERR(0, ibv_dereg_mr(mrs[i]));
+	link_drop(&links[0]);
+}
+
 /* What rdma says of this process's only region. */
 static char *resource(void)
 {
@@ -389,6 +466,7 @@ static const struct test_case cases[] = {
 	{ "debugfs lists the live regions, one a line, whatever their process is called",
 	  list },
 	{ "the list of everybody's regions is for root only", list_is_private },
+	{ "while a device is renamed the list has its old name or its new one", renamed },
 	{ "rdma resource show mr tells a gift region and its pages by kind",
 	  resources },
 	{ "to other users it tells a gift region, and of its pages nothing",

@@ -202,8 +202,8 @@ static void show_bucket(struct seq_file *m, struct bucket *bucket)
 
 	mutex_lock(&bucket->lock);
 	xa_for_each(&bucket->regions, index, gift) {
-		seq_printf(m, "%s %d ", dev_name(&gift->umem.ibdev->dev),
-			   gift->tgid);
+		/* dev_name() of a device that is renamed may be freed memory. */
+		seq_printf(m, "%s %d ", gift->umem.ibdev->name, gift->tgid);
 		seq_escape(m, gift->comm, " \t\n\\");
 		seq_printf(m, " 0x%lx %zu", gift->umem.address,
 			   gift->umem.length);

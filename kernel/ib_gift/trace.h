@@ -29,7 +29,7 @@ DECLARE_EVENT_CLASS(gift_umem,
 				     __field(int, owner)
 		    ),
 		    TP_fast_assign(strscpy(__entry->device,
-					   dev_name(&gift->umem.ibdev->dev),
+					   gift->umem.ibdev->name,
 					   IB_DEVICE_NAME_MAX);
 				   memcpy(__entry->pages, counts->pages,
 					  sizeof(__entry->pages));
