@@ -4,6 +4,7 @@
  * entries and the runs differ in length, so places in them are kept at regular
  * distances. Looks at no page.
  */
+#include <linux/nospec.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
@@ -95,8 +96,11 @@ void gift_index_free(struct gift_umem *gift)
 void gift_cursor_set(struct gift_cursor *cursor, const struct gift_umem *gift,
 		     unsigned long page)
 {
-	unsigned long mark = page / MARK_PAGES;
+	unsigned long mark;
 
+	/* A process names it, and its check may have been guessed. */
+	page = array_index_nospec(page, gift->npages);
+	mark = page / MARK_PAGES;
 	if (mark)
 		*cursor = gift->marks[mark - 1];
 	else

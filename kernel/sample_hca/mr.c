@@ -94,6 +94,7 @@ static struct shca_pages *shca_mr_mem_view(const struct shca_mr_mem *mem)
 	if (!pages)
 		return NULL;
 	pages->page = mem->page;
+	pages->nr = ib_umem_num_pages(mem->umem);
 	pages->first = ib_umem_offset(mem->umem);
 	return pages;
 }

@@ -113,11 +113,13 @@ struct shca_key {
 /**
  * struct shca_pages - the memory behind a region
  * @page: its pages in order, so that any byte is found without a search
+ * @nr: number of pages
  * @first: offset of the region's first byte in the first page
  * @users: accesses under way, guarded by the key table's lock
  */
 struct shca_pages {
 	struct page **page;
+	size_t nr;
 	u64 first;
 	u32 users;
 };

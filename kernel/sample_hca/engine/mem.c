@@ -4,6 +4,7 @@
  * while they are in use; never decides who may access what (key.c does).
  */
 #include <linux/highmem.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 
 #include "engine.h"
@@ -150,11 +151,14 @@ static size_t shca_cursor_chunk(struct shca_cursor *at)
 static void *shca_cursor_map(const struct shca_cursor *at)
 {
 	u64 offset = at->span->offset + at->done;
+	const struct shca_pages *pages = at->span->pages;
+	size_t i;
 
 	if (at->span->buffer)
 		return at->span->buffer + offset;
-	return kmap_local_page(at->span->pages->page[offset >> PAGE_SHIFT]) +
-	       offset_in_page(offset);
+	/* A process names it, and the key's check may have been guessed. */
+	i = array_index_nospec(offset >> PAGE_SHIFT, pages->nr);
+	return kmap_local_page(pages->page[i]) + offset_in_page(offset);
 }
 
 static void shca_cursor_unmap(const struct shca_cursor *at, void *addr)

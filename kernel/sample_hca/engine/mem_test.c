@@ -108,6 +108,7 @@ static int memory_alloc(struct memory *m)
 			return -ENOMEM;
 	}
 	m->hw.page = m->page;
+	m->hw.nr = NR_PAGES;
 	return 0;
 }
 

@@ -82,6 +82,7 @@ static int order_init(struct kunit *test)
 	f->hca.send_w_inv = true;
 
 	f->pages.page = &f->page;
+	f->pages.nr = 1;
 	f->region.pages = &f->pages;
 	f->region.key = (struct shca_key){
 		.kind = SHCA_KEY_REGION,
