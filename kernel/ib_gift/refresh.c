@@ -23,6 +23,9 @@
 #include "gift.h"
 #include "trace.h"
 
+/* Pages passed over between two offers of the CPU. */
+#define SKIP_CHUNK	65536UL
+
 static DEFINE_MUTEX(twins_lock);	/* twin and own of every region */
 
 static atomic64_t nr_refreshes;
@@ -65,6 +68,17 @@ static unsigned long *part(struct gift_umem *gift)
 	return own;
 }
 
+/* gift_cursor_skip() however far: the index is not there yet, or of no use. */
+static void skip(struct gift_cursor *cursor, const struct gift_umem *gift,
+		 unsigned long pages)
+{
+	for (; pages > SKIP_CHUNK; pages -= SKIP_CHUNK) {
+		gift_cursor_skip(cursor, gift, SKIP_CHUNK);
+		cond_resched();
+	}
+	gift_cursor_skip(cursor, gift, pages);
+}
+
 /*
  * Gives back those of the first pages of a region that have their bit set, and
  * counts nothing else as the region's.
@@ -80,7 +94,7 @@ static void give_back(struct gift_umem *gift, const unsigned long *own,
 	memset(&gift->counts, 0, sizeof(gift->counts));
 	for (next = find_first_bit(own, nr); next < nr;
 	     next = find_next_bit(own, nr, at)) {
-		gift_cursor_skip(&cursor, gift, next - at);
+		skip(&cursor, gift, next - at);
 		page = gift_cursor_next(&cursor, gift, &kind);
 		at = next + 1;
 		gift_give_back(page, 1, kind);
@@ -208,7 +222,7 @@ static void count_own(struct gift_umem *gift,
 
 	memset(counts, 0, sizeof(*counts));
 	for_each_set_bit(next, gift->own, gift->npages) {
-		gift_cursor_skip(&cursor, gift, next - at);
+		skip(&cursor, gift, next - at);
 		gift_cursor_next(&cursor, gift, &kind);
 		at = next + 1;
 		counts->pages[kind]++;
