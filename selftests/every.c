@@ -341,33 +341,33 @@ static void trace_drop(void)
 
 static void trace_start(void)
 {
-	char pid[16];
-
 	if (access(TRACING "/instances", F_OK))
 		RUN("mount", "-t", "tracefs", "none", TRACING);
 	if (access(TRACING "/instances", F_OK))
 		test_skip("no tracefs");
 	trace_drop();
 	MUST(!mkdir(TRACE, 0700));
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	MUST(proc_write(TRACE "/set_ftrace_pid", pid));
 	MUST(proc_write(TRACE "/set_ftrace_filter", ":mod:ib_gift"));
 	if (!proc_write(TRACE "/current_tracer", "function"))
 		test_skip("no function tracer");
 }
 
-/* How often a function was run, or with NULL all of them. */
+/*
+ * How often this process ran a function, or with NULL all of them. A tracer that were
+ * told the process would patch the scheduler to follow it.
+ */
 static unsigned long traced(const char *function)
 {
-	char line[512], name[64];
+	char line[512], name[64], me[16];
 	unsigned long n = 0;
 	FILE *f = fopen(TRACE "/trace", "r");
 	const char *at;
 
 	MUST(f);
+	snprintf(me, sizeof(me), "-%d ", getpid());
 	while (fgets(line, sizeof(line), f)) {
 		at = strstr(line, ": ");
-		if (line[0] == '#' || !at || sscanf(at, ": %63s <-", name) != 1)
+		if (!strstr(line, me) || !at || sscanf(at, ": %63s <-", name) != 1)
 			continue;
 		n += !function || !strcmp(name, function);
 	}
