@@ -6,6 +6,10 @@
 #ifndef SELFTESTS_KCORE_H
 #define SELFTESTS_KCORE_H
 
+#include <stdbool.h>
+
+/* Does the kernel have a function or variable of this name? */
+bool kernel_has(const char *name);
 /*
  * References on the page that is mapped at @addr; the first of a compound page has
  * those of all. Skips the case where the kernel does not let us look.
