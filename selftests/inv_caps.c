@@ -329,5 +329,5 @@ static const struct test_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	return test_main(argc, argv, cases, ARRAY_LEN(cases), dev_ready);
+	return test_main(argc, argv, cases, ARRAY_LEN(cases), dev_present);
 }

@@ -28,6 +28,8 @@ struct dev {
 
 /* For test_main(): why there is no device to test, or NULL. */
 const char *dev_ready(void);
+/* The same, for a program whose cases choose what libibverbs loads. */
+const char *dev_present(void);
 /* The name of the device to test. */
 const char *dev_name(void);
 /* True if it is a sample HCA, and not one given by name for comparison. */
