@@ -393,7 +393,8 @@ static void extended_cq(const struct test_case *c)
  */
 static void asymmetric_key(const struct test_case *c)
 {
-	enum { KEY = 0x01020304 };
+	/* A window for each index up to that one: fewer where a window costs much. */
+	const uint32_t key = test_slowness() > 1 ? 0x00010203 : 0x01020304;
 	struct qp_param param = {};
 	struct link link;
 	struct stage s = {};
@@ -410,15 +411,15 @@ static void asymmetric_key(const struct test_case *c)
 		if (s.window.mw)
 			MUST_ERR(0, ibv_dealloc_mw(s.window.mw));
 		s.window = mw_new(s.p.owner->pd);
-		MUST(s.window.rkey >> 8 <= KEY >> 8);
-	} while (s.window.rkey >> 8 != KEY >> 8);
-	s.window.rkey = KEY - 1;
+		MUST(s.window.rkey >> 8 <= key >> 8);
+	} while (s.window.rkey >> 8 != key >> 8);
+	s.window.rkey = key - 1;
 	MUST_STATUS(IBV_WC_SUCCESS, bind_window(&s, &s.window));
-	MUST_EQ(KEY, s.window.rkey);
-	CHECK_STATUS(IBV_WC_SUCCESS, write_by(&s, KEY));
+	MUST_EQ(key, s.window.rkey);
+	CHECK_STATUS(IBV_WC_SUCCESS, write_by(&s, key));
 	post_recv(s.p.owner, 5, NULL, NULL, 0);
-	post_inv(&s, 4, KEY, NULL, 0, 0);
-	check_received(cq_next(s.p.owner->rcq), 5, KEY, 0);
+	post_inv(&s, 4, key, NULL, 0, 0);
+	check_received(cq_next(s.p.owner->rcq), 5, key, 0);
 }
 
 static void drop_link(const struct test_case *c)
