@@ -349,12 +349,11 @@ static size_t lines_of(const char *name, const char *other, size_t *strange)
 
 static void rename_to_and_fro(void *arg)
 {
-	const char *names[2] = { ((struct link *)arg)[0].name,
-				 ((struct link *)arg)[1].name };
+	const struct link *links = arg;
 
 	for (int i = 0; i < RENAMES; i++) {
-		MUST_EQ(0, RUN("rdma", "dev", "set", names[i % 2], "name",
-			       names[!(i % 2)]));
+		MUST_EQ(0, RUN("rdma", "dev", "set", links[i % 2].name, "name",
+			       links[!(i % 2)].name));
 		test_sleep_ms(5);
 	}
 }
