@@ -141,7 +141,7 @@ def written(guest):
     return low
 
 
-def migrate(source, address, result):
+def migrate(source, address, result, registrations):
     """Starts the migration and follows it to its end."""
     begun = None
     source.qmp("migrate", uri=f"rdma:{address}:{PORT}")
@@ -149,6 +149,7 @@ def migrate(source, address, result):
     while True:
         state = source.qmp("query-migrate")
         status = state.get("status")
+        registrations.look()
         result.during = max(result.during, source.memory())
         if begun is None and status not in (None, "none", "setup"):
             begun = written(source)
@@ -209,7 +210,7 @@ def run(scenario, address, rom, gift_run):
         if scenario.running:
             source.qmp("cont")
         with Registrations(source.process.pid) as registrations:
-            migrate(source, address, result)
+            migrate(source, address, result, registrations)
         result.registrations = registrations.count
         result.register_time = registrations.seconds
         arrived(destination)

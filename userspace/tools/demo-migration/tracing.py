@@ -22,7 +22,12 @@ def write(path, text, flag=os.O_TRUNC):
 
 
 class Registrations:
-    """A context in which the registrations of PID and its threads are timed."""
+    """A context in which the registrations of PID's threads are timed: of those that
+    were there when look() was called last, or earlier.
+
+    The tracer is not told which threads: it would follow the scheduler for that, and
+    an emulator whose processors run side by side may hang when code is patched that
+    another processor runs at that moment."""
 
     LINE = re.compile(r"-(\d+)\s+\[\d+\].*?(\d+\.\d+): (begin|end): ")
 
@@ -30,15 +35,18 @@ class Registrations:
         self.pid = pid
         self.count = 0
         self.seconds = 0.0
+        self._threads = set()
         self._folder = f"{TRACING}/instances/{GROUP}"
 
+    def look(self):
+        """Notes the threads that there are."""
+        self._threads.update(os.listdir(f"/proc/{self.pid}/task"))
+
     def __enter__(self):
+        self.look()
         write(f"{TRACING}/kprobe_events",
               f"p:{GROUP}/begin {COMMAND}\nr:{GROUP}/end {COMMAND}\n", os.O_APPEND)
         os.makedirs(self._folder, exist_ok=True)
-        write(f"{self._folder}/options/event-fork", "1")
-        write(f"{self._folder}/set_event_pid",
-              " ".join(os.listdir(f"/proc/{self.pid}/task")))
         write(f"{self._folder}/events/{GROUP}/enable", "1")
         return self
 
@@ -48,6 +56,8 @@ class Registrations:
         with open(f"{self._folder}/trace", encoding="ascii") as trace:
             for match in filter(None, map(self.LINE.search, trace)):
                 thread, stamp, event = match.groups()
+                if thread not in self._threads:
+                    continue
                 if event == "begin":
                     begun[thread] = float(stamp)
                 elif thread in begun:
