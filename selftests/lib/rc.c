@@ -237,11 +237,14 @@ struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 
 struct ibv_mr *mr_new(struct ibv_pd *pd, size_t length)
 {
-	void *p = mmap(NULL, length, PROT_READ | PROT_WRITE,
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, length + 2 * page, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	/* Between pages of its own: no huge page reaches into other memory. */
 	MUST(p != MAP_FAILED);
-	return mr_reg(pd, p, length, MR_ALL);
+	MUST(!mprotect(p + page, length, PROT_READ | PROT_WRITE));
+	return mr_reg(pd, p + page, length, MR_ALL);
 }
 
 bool cq_wait(struct ibv_cq *cq, struct ibv_wc *wc, unsigned int ms)
