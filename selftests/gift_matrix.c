@@ -551,7 +551,7 @@ static void end_unmapped(struct mem *m, struct ibv_mr *mr, long long lost)
 	CHECK_EQ(mem_pages(m) * PAGE, pinned - pinned_vm(0));
 	mem_drop(m);
 	check_pool_empty();
-	CHECK_BETWEEN(-1024LL * MIB, mem_lost() - lost, SLACK);
+	CHECK_BETWEEN(-1024LL * MIB, mem_lost_since(lost, SLACK), SLACK);
 }
 
 static void after(const struct test_case *c)
@@ -645,7 +645,7 @@ static void owner(void *arg)
 
 static void ends(const struct test_case *c)
 {
-	long long pins = pins_now(), lost, anon, after;
+	long long pins = pins_now(), lost, anon;
 	struct owner o = { .kind = c->arg, .execs = c->n };
 	int sock[2];
 	pid_t pid;
@@ -677,8 +677,7 @@ static void ends(const struct test_case *c)
 		test_join(pid);
 	}
 	check_pool_empty();
-	after = mem_lost();
-	CHECK_BETWEEN(-1024LL * MIB, after - lost, SLACK);
+	CHECK_BETWEEN(-1024LL * MIB, mem_lost_since(lost, SLACK), SLACK);
 }
 
 /* The table of checks */

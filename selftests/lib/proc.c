@@ -174,6 +174,19 @@ long long mem_lost(void)
 	return now;
 }
 
+long long mem_lost_since(long long before, long long most)
+{
+	long long lost = mem_lost() - before;
+
+	for (int i = 0; lost > most && i < 20; i++) {
+		test_sleep_ms(100);
+		/* Has huge pages split of which a part is mapped. */
+		proc_write("/proc/sys/vm/drop_caches", "2");
+		lost = mem_lost() - before;
+	}
+	return lost;
+}
+
 long long mem_huge_free(void)
 {
 	return (proc_field("/proc/meminfo", "HugePages_Free") -

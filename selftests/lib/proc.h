@@ -30,6 +30,13 @@ long long mem_used(void);		/* neither free nor a swap device's */
  * what a process had may be freed after its end.
  */
 long long mem_lost(void);
+/*
+ * What was lost since @before, in bytes. While that is more than @most it is looked at
+ * again for some seconds, after the kernel has been asked for memory: what its own
+ * threads hold comes back, and the rest of a huge page of which a part is still mapped;
+ * what is lost does not.
+ */
+long long mem_lost_since(long long before, long long most);
 long long mem_huge_free(void);		/* huge pages free and not promised, in bytes */
 
 /* A field of /proc/self/smaps for the mappings within a range, in bytes. */
