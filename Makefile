@@ -29,7 +29,7 @@ demo-migration: ## migrate QEMU guests over RDMA in a VM, with GIFT and without,
 check: ## build with warnings as errors, then static checks and every test in a VM; the last line is the total
 	@scripts/steps check
 
-check-long: ## the GIFT selftests on larger memory, in all combinations, for more turns (about half an hour)
+check-long: ## the GIFT selftests on larger memory, in all combinations, for more turns (most of an hour)
 	@scripts/steps check-long
 
 check-debug: ## selftests and KUnit on a kernel with KASAN, lockdep, kmemleak, UBSAN ...; a fuzzer on the provider
