@@ -88,7 +88,8 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *p)
 	struct ibv_mr *mr;
 	unsigned int flags = access_flags;
 
-	mr = iova ? ibv_reg_mr_iova(pd, p, length(), iova, flags) :
+	/* The function itself: the macro of that name calls ibv_reg_mr_iova2(). */
+	mr = iova ? (ibv_reg_mr_iova)(pd, p, length(), iova, flags) :
 		    ibv_reg_mr(pd, p, length(), flags);
 	if (!mr) {
 		say("reg_errno", errno);
