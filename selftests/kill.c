@@ -32,11 +32,18 @@ struct state {
 
 static struct state state_now(void)
 {
-	struct state s = { .pins = pins_now(), .anon = mem_anon(),
-			   .lost = mem_lost() };
+	struct state s = { .pins = pins_now(), .anon = mem_anon() };
 
 	s.refs = module_refs("sample_hca");
 	rdma_resources(dev_name(), s.resources, sizeof(s.resources));
+	return s;
+}
+
+static struct state state_before(void)
+{
+	struct state s = state_now();
+
+	s.lost = mem_lost();
 	return s;
 }
 
@@ -161,7 +168,7 @@ static void all_given_back(const struct test_case *c)
 	link_need();
 	/* Once for what the kernel keeps for itself and never again. */
 	one_death(c->n);
-	before = state_now();
+	before = state_before();
 	for (int i = 0; i < 6; i++) {
 		test_context("death %d", i);
 		one_death(c->n);
@@ -201,7 +208,7 @@ static void killed_busy(const struct test_case *c)
 
 	link_need();
 	one_death(KILLED);
-	before = state_now();
+	before = state_before();
 	for (int i = 0; i < 15; i++) {
 		int sock[2];
 		pid_t pid;
@@ -229,7 +236,7 @@ static void peer_learns(const struct test_case *c)
 
 	link_need();
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-	before = state_now();
+	before = state_before();
 	pid = test_fork(victim, &sock[1]);
 	rc = rc_create(dev_open(), &(struct qp_param){ .timeout = 8, .retry_cnt = 2 });
 	mr = mr_new(rc->pd, PAGE);
@@ -302,7 +309,7 @@ static void parent_ends_first(const struct test_case *c)
 
 	link_need();
 	one_death(EXITS);
-	before = state_now();
+	before = state_before();
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
 	pid = test_fork(orphan, &sock[1]);
 	sock_meet(sock[0]);
@@ -320,7 +327,7 @@ static void close_with_all(const struct test_case *c)
 
 	link_need();
 	one_death(EXITS);
-	before = state_now();
+	before = state_before();
 	dev = dev_open();
 	mr = mr_new(ibv_alloc_pd(dev->ctx), LENGTH);
 	MUST(ibv_alloc_mw(ibv_alloc_pd(dev->ctx), IBV_MW_TYPE_2));
