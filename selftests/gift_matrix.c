@@ -661,7 +661,8 @@ static void ends(const struct test_case *c)
 	if (!c->n)
 		test_join(pid);
 	/* The last file descriptor is closed when the process is gone already. */
-	for (int i = 0; i < 500 && (COUNTER("regions") > 0 || pins_now() != pins); i++)
+	for (int i = 0; i < 500 && (COUNTER("regions") > 0 || pins_now() != pins ||
+				    mem_anon() - anon > (long long)SLACK); i++)
 		test_sleep_ms(10);
 	CHECK_EQ(0, COUNTER("regions"));
 	CHECK_EQ(0, COUNTER("pages_pinned"));
