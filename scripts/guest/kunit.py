@@ -9,13 +9,16 @@
 # debugfs has the suites and their verdicts, but only the first 512 bytes of
 # what a case said; all of it is in the kernel log. Either must agree with the
 # other and with the suites in the sources.
+#
+# kunit.py [LOG DEBUGFS SOURCES]: of a log and folders, which is how scripts/test-scripts
+# shows what turns a run red.
 
 import pathlib
 import re
 import subprocess
 import sys
 
-DEBUGFS = pathlib.Path("/sys/kernel/debug/kunit")
+DEBUGFS = "/sys/kernel/debug/kunit"
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "kernel"
 
 SUITE = re.compile(r"    # Subtest: (\S+)$")
@@ -90,24 +93,27 @@ def read_log(log):
         yield suite, lines, None
 
 
-def main():
+def kernel_log():
+    return subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True,
+                          errors="replace").stdout
+
+
+def main(log, debugfs, sources):
     print("TAP version 13")
-    log = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True,
-                         errors="replace").stdout.splitlines()
-    known = {match for path in sorted(SOURCES.rglob("*_test.c"))
+    known = {match for path in sorted(sources.rglob("*_test.c"))
              for match in NAME.findall(path.read_text(encoding="utf-8"))}
-    loaded = {path.name for path in DEBUGFS.iterdir()} if DEBUGFS.is_dir() else set()
+    loaded = {path.name for path in debugfs.iterdir()} if debugfs.is_dir() else set()
     must(known, "there are suites in the sources")
     for name in sorted(known ^ loaded):
         result("not ok", f"{name}: in the {'sources' if name in known else 'modules'} only")
 
     seen = set()
-    for name, lines, verdict in read_log(log):
+    for name, lines, verdict in read_log(log.splitlines()):
         good = read_suite(name, lines)
         must(name not in seen, f"{name}: ran twice")
         seen.add(name)
         must(verdict == ("ok" if good else "not ok"), f"{name}: its cases say something else")
-        path = DEBUGFS / name / "results"
+        path = debugfs / name / "results"
         if path.exists():
             last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-1]
             match = END.match(last)
@@ -117,4 +123,7 @@ def main():
     print(f"1..{count}")
 
 
-sys.exit(main())
+if len(sys.argv) > 1:
+    main(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), *map(pathlib.Path, sys.argv[2:4]))
+else:
+    main(kernel_log(), pathlib.Path(DEBUGFS), SOURCES)
