@@ -284,7 +284,129 @@ static void between_processes(const struct test_case *c)
 	test_join(pid);
 }
 
-static struct test_case cases[NR_CASES + 1];
+/*
+ * A region that its child inherits with the device's file: who registered it registers,
+ * forks, and does something or ends; the child has the region from then on, and writes.
+ * The case's own process reads. The memory stays that of who registered it.
+ */
+struct bequest {
+	const struct mem_kind *kind;
+	int registrar, heir;		/* sockets on which they are told what to do */
+};
+
+static void bequeath(void *arg)
+{
+	struct bequest *b = arg;
+	struct mem m = mem_make(b->kind, LENGTH);
+	struct rc *rc = rc_create(dev_open(), NULL);
+	struct ibv_mr *mr;
+	uint64_t addr;
+	pid_t heir;
+
+	rc_connect_socket(rc, b->registrar);
+	mr = mr_reg(rc->pd, m.p, LENGTH, GIFT_READ);
+	heir = fork();
+	MUST(heir >= 0);
+	if (!heir) {
+		close(b->registrar);
+		mem_serve(&m, b->heir);
+	}
+	close(b->heir);
+	addr = (uintptr_t)m.p;
+	sock_put(b->registrar, &addr, sizeof(addr));
+	sock_put(b->registrar, &mr->rkey, sizeof(mr->rkey));
+	sock_put(b->registrar, m.p, LENGTH);
+	mem_serve(&m, b->registrar);
+}
+
+/* Of all processes. */
+static long long gift_regions(void)
+{
+	return proc_number("/sys/class/misc/ib_gift/regions");
+}
+
+struct inherited {
+	struct rc *rc;
+	struct ibv_mr *into;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+static void check_inherited(struct inherited *r, const unsigned char *expected)
+{
+	unsigned char *to = r->into->addr;
+
+	memset(to, 0xee, LENGTH);
+	for (size_t at = 0; at < LENGTH; at += MIB)
+		MUST_STATUS(IBV_WC_SUCCESS,
+			    do_rdma(r->rc, IBV_WR_RDMA_READ, r->into, to + at, MIB,
+				    r->addr + at, r->rkey));
+	CHECK_BYTES(expected, to, LENGTH);
+}
+
+/* The socket is closed on exec, as the device's file is. */
+static int order_socket(int *other)
+{
+	int sock[2];
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock));
+	*other = sock[1];
+	return sock[0];
+}
+
+static void inherited(const struct test_case *c)
+{
+	const struct deed *d = c->arg;
+	struct bequest b = { .kind = *(const struct mem_kind *const *)
+				     ((const char *)&sharings[0] + sizes[c->n].offset) };
+	unsigned char *expected = malloc(LENGTH);
+	const long long pins = pins_now();
+	struct mem registrar = { 0 }, heir = { 0 };
+	struct inherited r = { .rc = rc_create(dev_open(), NULL) };
+
+	MUST(expected);
+	r.into = mr_new(r.rc->pd, LENGTH);
+	registrar.sock = order_socket(&b.registrar);
+	heir.sock = order_socket(&b.heir);
+	registrar.other = test_fork(bequeath, &b);
+	close(b.registrar);
+	close(b.heir);
+	rc_connect_socket(r.rc, registrar.sock);
+	sock_get(registrar.sock, &r.addr, sizeof(r.addr));
+	sock_get(registrar.sock, &r.rkey, sizeof(r.rkey));
+	sock_get(registrar.sock, expected, LENGTH);
+
+	check_inherited(&r, expected);
+	mem_other(&heir, MEM_WRITE, OTHERS);
+	test_context("the child writes");
+	check_inherited(&r, expected);
+	mem_other(&registrar, d->order, OWNERS);
+	/* Its own pages, and its own write. */
+	if (d->order == MEM_WRITE)
+		memset(expected, OWNERS, LENGTH);
+	test_context("who registered it %s", d->text);
+	check_inherited(&r, expected);
+	mem_other(&heir, MEM_WRITE, OTHERS_AGAIN);
+	test_context("the child writes again");
+	check_inherited(&r, expected);
+
+	/* Who is the last to have the file takes the region along. */
+	if (d->order == MEM_WRITE || d->order == MEM_UNMAP)
+		mem_other(&registrar, MEM_EXIT, 0);
+	check_inherited(&r, expected);
+	MUST(gift_regions() == 1);
+	mem_other(&heir, MEM_EXIT, 0);
+	test_context("both are gone");
+	for (int i = 0; i < 500 && gift_regions(); i++)
+		test_sleep_ms(10);
+	CHECK_EQ(0, gift_regions());
+	MUST_ERR(0, ibv_dereg_mr(r.into));
+	for (int i = 0; i < 500 && pins_now() > pins; i++)
+		test_sleep_ms(10);
+	CHECK_EQ(pins, pins_now());
+}
+
+static struct test_case cases[NR_CASES + ARRAY_LEN(sizes) * ARRAY_LEN(deeds) + 1];
 static size_t nr_cases;
 
 static bool is_there(const struct mem_kind *kind, const struct between *b)
@@ -313,6 +435,18 @@ static void add(const struct size *size, const struct sharing *sharing,
 	nr_cases++;
 }
 
+static void add_inherited(size_t size, const struct deed *deed)
+{
+	char *name;
+
+	if (asprintf(&name, "%s, registered, then forked, region left to the child: who registered it %s, and the child is never seen",
+		     sizes[size].text, deed->text) < 0)
+		abort();
+	cases[nr_cases++] = (struct test_case){
+		.name = name, .run = inherited, .arg = deed, .n = size,
+	};
+}
+
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
@@ -321,6 +455,9 @@ int main(int argc, char **argv)
 				for (size_t l = 0; l < ARRAY_LEN(betweens); l++)
 					add(&sizes[i], &sharings[j], &deeds[k],
 					    &betweens[l]);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		for (size_t j = 0; j < ARRAY_LEN(deeds); j++)
+			add_inherited(i, &deeds[j]);
 	cases[nr_cases++] = (struct test_case){
 		.name = "another process reads a gift region right",
 		.run = between_processes,

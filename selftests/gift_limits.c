@@ -7,14 +7,18 @@
  */
 #include <fcntl.h>
 #include <linux/kernel-page-flags.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -395,6 +399,87 @@ static void killed_half_way(const struct test_case *c)
 	CHECK_BETWEEN(-1024LL * MIB, mem_lost_since(lost, 2 * MIB), 2 * MIB);
 }
 
+/* What a thread of the registering process watches: that it has come to a page. */
+struct watch {
+	int uffd, ready;
+};
+
+static void *tell_fault(void *arg)
+{
+	const struct watch *w = arg;
+	struct uffd_msg msg;
+
+	MUST(read(w->uffd, &msg, sizeof(msg)) == sizeof(msg));
+	MUST(msg.event == UFFD_EVENT_PAGEFAULT);
+	MUST(write(w->ready, "", 1) == 1);
+	pause();
+	return NULL;
+}
+
+struct stopped_one {
+	const struct mem_kind *kind;
+	int ready;
+};
+
+#define STOPS_AT	(8 * MIB)	/* of twice as much */
+
+/* The second half is where nobody brings a page in: there it waits for one. */
+static void register_and_wait(void *arg)
+{
+	const struct stopped_one *s = arg;
+	struct mem m = mem_make(s->kind, 2 * STOPS_AT);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { (uintptr_t)m.p + STOPS_AT, STOPS_AT },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct ibv_pd *pd = pd_new();
+	struct watch w = { .ready = s->ready };
+	pthread_t thread;
+
+	MUST(!madvise(m.p + STOPS_AT, STOPS_AT, MADV_DONTNEED));
+	w.uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	MUST(w.uffd >= 0);
+	MUST(!ioctl(w.uffd, UFFDIO_API, &api));
+	MUST(!ioctl(w.uffd, UFFDIO_REGISTER, &range));
+	MUST_ERR(0, pthread_create(&thread, NULL, tell_fault, &w));
+	mr_reg(pd, m.p, m.length, GIFT_READ);
+	test_fail(__FILE__, __LINE__, "the registration came to its end");
+}
+
+/* Killed where it is known how far it has come: it takes no page more. */
+static void killed_waiting(const struct test_case *c)
+{
+	long long regions = proc_number(MISC "regions"), pins = pins_now(), taken;
+	long long held = proc_number(MISC "pages_held_zero"), lost = mem_lost();
+	struct stopped_one s = { .kind = c->arg };
+	int fd[2], status;
+	long faults;
+	struct rusage usage;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(fd));
+	s.ready = fd[1];
+	pid = test_fork(register_and_wait, &s);
+	close(fd[1]);
+	MUST(read(fd[0], &byte, 1) == 1);
+	/* It has what comes before, as it must to give it back. */
+	taken = pins_now() - pins;
+	CHECK_BETWEEN(s.kind->taken == IB_GIFT_PAGE_PINNED ? STOPS_AT / PAGE - 1024 : 0, taken,
+		      s.kind->taken == IB_GIFT_PAGE_PINNED ? STOPS_AT / PAGE : 0);
+	faults = minor_faults(pid);
+	MUST(!kill(pid, SIGKILL));
+	MUST(wait4(pid, &status, 0, &usage) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	CHECK_BETWEEN(0, usage.ru_minflt - faults, 16);
+
+	CHECK_EQ(regions, proc_number(MISC "regions"));
+	CHECK_EQ(held, proc_number(MISC "pages_held_zero"));
+	CHECK_EQ(pins, pins_now());
+	CHECK_BETWEEN(-1024LL * MIB, mem_lost_since(lost, 2 * MIB), 2 * MIB);
+}
+
 /* More than the device can list: refused before a page of it is taken. */
 static void one_tebibyte(const struct test_case *c)
 {
@@ -433,6 +518,12 @@ static const struct test_case cases[] = {
 	  sg_memory_huge, NULL, 16 * GIB },
 	{ "a registration killed half-way ends and leaves nothing", killed_half_way,
 	  NULL, 4 * GIB },
+	{ "a registration of written memory killed at a page takes no other and leaves nothing",
+	  killed_waiting, &mem_written },
+	{ "a registration of untouched memory killed at a page takes no other and leaves nothing",
+	  killed_waiting, &mem_untouched },
+	{ "a registration of shared memory killed at a page takes no other and leaves nothing",
+	  killed_waiting, &mem_forked_parent },
 	BOTH("of 1 TiB is ENOMEM before any of it is taken", one_tebibyte, NULL),
 };
 

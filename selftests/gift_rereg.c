@@ -335,12 +335,45 @@ static void atomic_for_readers(const struct test_case *c)
 	memset(m.p, 1, length);
 	/* Its address, by which the peer reads, does not change. */
 	mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ | IBV_ACCESS_ZERO_BASED);
-	reader_start(&r, &p, mr, 0);
+	reader_start(&r, &p, mr, 0, false);
 	for (int i = 0; i < ROUNDS; i++) {
 		MUST_ERR(0, rereg(mr, TRANS, NULL, i & 1 ? m.p : n.p, length, 0));
 		reader_wait(&r);
 	}
 	reader_stop(&r, 0, 1);
+}
+
+/*
+ * The peer may read the region and finds one memory; or it may not, and then the region
+ * is of other memory too, where that changes. So the other memory is never seen: not
+ * while it is there already and the rights or the protection domain are still the old.
+ */
+static void atomic_with_rights(const struct test_case *c)
+{
+	enum { ROUNDS = 40 };
+	const size_t length = 64 * PAGE;
+	const unsigned int none = (unsigned int)IB_UVERBS_ACCESS_GIFT | IBV_ACCESS_ZERO_BASED;
+	/* libibverbs wants rights only where they change. */
+	const unsigned int some = c->n & ACCESS ? none | READ : 0;
+	struct mem open = mem_make(&mem_untouched, length);
+	struct mem shut = mem_make(&mem_written, length);
+	struct pair p = pair_new(NULL);
+	struct ibv_pd *pd = ibv_alloc_pd(p.dev->ctx);
+	struct reader r;
+	struct ibv_mr *mr;
+
+	MUST(pd);
+	memset(shut.p, 1, length);
+	mr = mr_reg(p.owner->pd, open.p, length, none | READ);
+	reader_start(&r, &p, mr, 0, true);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i & 1)
+			MUST_ERR(0, rereg(mr, c->n, p.owner->pd, open.p, length, some));
+		else
+			MUST_ERR(0, rereg(mr, c->n, pd, shut.p, length, some & ~READ));
+		reader_wait(&r);
+	}
+	reader_stop_refused(&r, 0);
 }
 
 #define AGAIN(id, text)							\
@@ -373,6 +406,16 @@ static const struct test_case cases[] = {
 	  atomic_for_readers, &mem_untouched },
 	{ "a peer that reads meanwhile sees one memory or the other (file hole)",
 	  atomic_for_readers, &mem_file_hole },
+	{ "a peer that reads meanwhile has its right or is refused",
+	  atomic_with_rights, NULL, ACCESS },
+	{ "a peer that reads meanwhile has its protection domain or is refused",
+	  atomic_with_rights, NULL, PD },
+	{ "a peer that loses its right with a change of memory never sees the other memory",
+	  atomic_with_rights, NULL, TRANS | ACCESS },
+	{ "a peer that loses its domain with a change of memory never sees the other memory",
+	  atomic_with_rights, NULL, TRANS | PD },
+	{ "a peer that loses all at once never sees the other memory",
+	  atomic_with_rights, NULL, TRANS | PD | ACCESS },
 };
 
 int main(int argc, char **argv)

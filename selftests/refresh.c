@@ -353,7 +353,7 @@ static void atomic_for_readers(const struct test_case *c)
 	struct ibv_mr *mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ);
 	struct reader r;
 
-	reader_start(&r, &p, mr, (uintptr_t)mr->addr);
+	reader_start(&r, &p, mr, (uintptr_t)mr->addr, false);
 	for (int i = 0; i < ROUNDS; i++) {
 		memset(m.p, 1, length);
 		reader_wait(&r);

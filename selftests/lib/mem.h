@@ -115,6 +115,8 @@ void mem_do(struct mem *m, enum mem_order order, unsigned char byte);
 void mem_scan(void);
 /* For the making of memory: forks the process that shares it. */
 void mem_share(struct mem *m, bool region_in_child);
+/* Does as it is told by who has the other end of the socket, and ends with him. */
+__attribute__((noreturn)) void mem_serve(struct mem *m, int sock);
 
 /* What /dev/ib_gift says of the caller's memory. */
 struct ib_gift_stats gift_stats(void);

@@ -62,30 +62,46 @@ void pair_check(struct pair *p, struct ibv_mr *region, const void *expected)
 	CHECK_BYTES(expected, peer_sees, region->length);
 }
 
+static void connect_again(struct pair *p)
+{
+	MUST_ERR(0, rc_modify(p->peer, IBV_QPS_RESET, NULL));
+	MUST_ERR(0, rc_modify(p->owner, IBV_QPS_RESET, NULL));
+	rc_pair(p->peer, p->owner);
+}
+
 static void *read_in_a_loop(void *arg)
 {
 	struct reader *r = arg;
 	const unsigned char *bytes = r->p->into->addr;
 
 	while (!r->stop) {
+		enum ibv_wc_status status;
 		size_t at;
 
-		MUST_STATUS(IBV_WC_SUCCESS,
-			    do_rdma(r->p->peer, IBV_WR_RDMA_READ, r->p->into,
-				    r->p->into->addr, r->mr->length, r->addr, r->mr->rkey));
-		for (at = PAGE; at < r->mr->length; at += PAGE)
+		status = do_rdma(r->p->peer, IBV_WR_RDMA_READ, r->p->into,
+				 r->p->into->addr, r->length, r->addr, r->rkey);
+		if (r->refusable && status == IBV_WC_REM_ACCESS_ERR) {
+			connect_again(r->p);
+			r->refused++;
+			r->reads++;
+			continue;
+		}
+		MUST_STATUS(IBV_WC_SUCCESS, status);
+		for (at = PAGE; at < r->length; at += PAGE)
 			if (bytes[at] != bytes[0])
 				break;
-		r->mixed += at < r->mr->length;
+		r->mixed += at < r->length;
 		r->seen[bytes[0]]++;
 		r->reads++;
 	}
 	return NULL;
 }
 
-void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr)
+void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr,
+		  bool refusable)
 {
-	*r = (struct reader){ .p = p, .mr = mr, .addr = addr };
+	*r = (struct reader){ .p = p, .rkey = mr->rkey, .addr = addr,
+			      .length = mr->length, .refusable = refusable };
 	p->into = mr_new(p->peer->pd, mr->length);
 	MUST_ERR(0, pthread_create(&r->thread, NULL, read_in_a_loop, r));
 }
@@ -106,6 +122,16 @@ void reader_stop(struct reader *r, unsigned char one, unsigned char other)
 	CHECK(r->seen[one] > 0);
 	CHECK(r->seen[other] > 0);
 	CHECK_EQ(r->reads, r->seen[one] + r->seen[other]);
+}
+
+void reader_stop_refused(struct reader *r, unsigned char one)
+{
+	r->stop = true;
+	MUST_ERR(0, pthread_join(r->thread, NULL));
+	CHECK_EQ(0, r->mixed);
+	CHECK(r->seen[one] > 0);
+	CHECK(r->refused > 0);
+	CHECK_EQ(r->reads, r->seen[one] + r->refused);
 }
 
 void *copy_of(const void *p, size_t length)

@@ -30,24 +30,30 @@ void pair_check(struct pair *p, struct ibv_mr *region, const void *expected);
 unsigned char *pair_look(struct pair *p, struct ibv_mr *region, const struct mem *m);
 /*
  * A thread that has the peer read a region over and over, all of it with one RDMA
- * READ each, and looks at the first byte of each page.
+ * READ each, and looks at the first byte of each page. With @refusable it may be
+ * refused the region, and connects again.
  */
 struct reader {
 	struct pair *p;
-	struct ibv_mr *mr;
+	uint32_t rkey;
 	uint64_t addr;
+	size_t length;
+	bool refusable;
 	pthread_t thread;
 	atomic_bool stop;
-	atomic_ulong reads;
-	unsigned long mixed, seen[256];
+	atomic_ulong reads;		/* with those that were refused */
+	unsigned long refused, mixed, seen[256];
 };
 
 /* At @addr: where a zero-based region begins is not where its memory does. */
-void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr);
+void reader_start(struct reader *r, struct pair *p, struct ibv_mr *mr, uint64_t addr,
+		  bool refusable);
 /* Until it has read once from beginning to end. */
 void reader_wait(struct reader *r);
 /* Checks that it saw pages of one and of the other, and never of both at once. */
 void reader_stop(struct reader *r, unsigned char one, unsigned char other);
+/* Checks that it saw pages of one or was refused, and nothing else. */
+void reader_stop_refused(struct reader *r, unsigned char one);
 /* A copy in memory of its own. */
 void *copy_of(const void *p, size_t length);
 

@@ -67,7 +67,7 @@ void mem_scan(void)
 	mem_drop(&alike);
 }
 
-__attribute__((noreturn)) static void serve(struct mem *m, int sock)
+void mem_serve(struct mem *m, int sock)
 {
 	unsigned char order[2];
 
@@ -123,13 +123,13 @@ void mem_share(struct mem *m, bool region_in_child)
 	}
 	close(sock[0]);
 	if (!pid)
-		serve(m, sock[1]);
+		mem_serve(m, sock[1]);
 	/* The case's process is the one that shares: it ends as its child does. */
 	pid_t server = fork();
 
 	MUST(server >= 0);
 	if (!server)
-		serve(m, sock[1]);
+		mem_serve(m, sock[1]);
 	/* Its own copy of the mapping would be a third one. */
 	munmap(m->map, m->map_length);
 	close(sock[1]);
