@@ -439,7 +439,8 @@ static void add_inherited(size_t size, const struct deed *deed)
 {
 	char *name;
 
-	if (asprintf(&name, "%s, registered, then forked, region left to the child: who registered it %s, and the child is never seen",
+	if (asprintf(&name,
+		     "%s, left to a child: who registered it %s, and the child is never seen",
 		     sizes[size].text, deed->text) < 0)
 		abort();
 	cases[nr_cases++] = (struct test_case){
