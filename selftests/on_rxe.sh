@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# gift_matrix and gift_access, a part of each, on a stock rxe while every_driver is on:
-# the kinds of memory, how their pages are taken, what a peer reads, what is
-# refused. Says what those programs say, under numbers of its own.
+# gift_matrix, gift_stale and gift_access, a part of each, on a stock rxe while
+# every_driver is on: the kinds of memory, how their pages are taken, what a peer reads,
+# what is stale after every change, what is refused. Says what those programs say, under
+# numbers of its own.
 
 # shellcheck source=selftests/lib/tap.sh
 . "$(dirname "$0")/lib/tap.sh"
@@ -38,7 +39,7 @@ ip link set $netdev mtu 9000 up
 rdma link add $link type rxe netdev $netdev || skip_all "cannot make a link of rxe"
 echo 1 >$param || skip_all "every_driver cannot be switched on"
 
-# Results of both programs; a program that dies has one that is not ok.
+# Results of the programs; a program that dies has one that is not ok.
 results() {
 	export SHCA_DEV=$link MATRIX_SMALL=$((448 * 4096))
 	run gift_matrix "untouched memory: GIFT" "untouched memory: nothing happens" \
@@ -48,6 +49,8 @@ results() {
 		"memory shared by fork, region in the parent: GIFT" \
 		"memory shared by fork, region in the parent: nothing happens" \
 		"in the cache: GIFT" "in the cache: nothing happens" "an unaligned range: nothing happens"
+	run gift_stale "untouched memory:" "written memory:" "by KSM:" \
+		"memory shared by fork, region in the parent:" "in the cache:"
 	run gift_access "is refused with EINVAL" "ON_DEMAND" "RDMA WRITE to a gift" \
 		"not readable"
 }
@@ -76,8 +79,8 @@ while IFS= read -r line; do
 done < <(results)
 
 # Words that no case has would run none.
-[ "$n" -ge 20 ]
-ok "the cases of both programs were found" $?
+[ "$n" -ge 25 ]
+ok "the cases of the programs were found" $?
 if echo 0 >$param; then switched=0; else switched=1; fi
 ok "every_driver can be switched off afterwards" $switched
 echo "1..$n"
