@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/kcore.h"
 #include "lib/mem.h"
 #include "lib/mm.h"
 #include "lib/pair.h"
@@ -40,13 +41,16 @@ static unsigned char *first_page(const struct mem *m)
 	return (unsigned char *)((uintptr_t)m->p & ~(PAGE - 1));
 }
 
+static bool is_hugetlb(const struct mem_kind *kind)
+{
+	return kind->sort == SORT_HUGETLB_PRIVATE || kind->sort == SORT_HUGETLB_SHARED;
+}
+
 static unsigned int traits_of(const struct mem *m, size_t page)
 {
 	const struct mem_kind *kind = mem_at(m, page)->kind;
 	const enum ib_gift_page_kind taken = m->taken[page];
 	const bool file = kind->sort == SORT_SHARED;
-	const bool hugetlb = kind->sort == SORT_HUGETLB_PRIVATE ||
-			     kind->sort == SORT_HUGETLB_SHARED;
 	const struct {
 		enum trait trait;
 		bool has;
@@ -56,7 +60,7 @@ static unsigned int traits_of(const struct mem *m, size_t page)
 		{ SHARED, file || kind->sort == SORT_HUGETLB_SHARED },
 		{ FILE_PAGE, file || taken == IB_GIFT_PAGE_FILE },
 		{ HAS_FILE, file || kind->sort == SORT_PRIVATE_FILE },
-		{ HUGETLB, hugetlb },
+		{ HUGETLB, is_hugetlb(kind) },
 		{ READ_ONLY, kind->read_only },
 		{ MERGED, taken == IB_GIFT_PAGE_KSM },
 		{ NOT_ANON, kind->sort != SORT_ANON },
@@ -522,6 +526,15 @@ static void add_part(struct cell *cell, struct mem *m, const struct change *chan
 }
 
 /*
+ * hugetlb_split() of 6.1.192 asserts a lock that its caller takes afterwards, for any
+ * split of such a mapping. Where that is reported the mapping stays in one piece.
+ */
+static bool can_be_split(const struct mem_kind *kind)
+{
+	return !is_hugetlb(kind) || !kernel_has("lockdep_init_map_type");
+}
+
+/*
  * Of a mixture all mappings that it applies to; of sparse memory where it is written
  * to, each change somewhere else; otherwise the second huge page, or the middle half.
  */
@@ -541,7 +554,9 @@ static void choose_parts(struct cell *cell, const struct change *const *list, si
 		add_part(cell, m, list[i], first + (i + 1) * m->distance, m->window);
 	if (m->nr_parts || m->windows > 1)
 		return;
-	if (m->length == LARGE)
+	if (!can_be_split(m->kind))
+		add_part(cell, m, *list, first, m->length);
+	else if (m->length == LARGE)
 		add_part(cell, m, *list, first + THP_SIZE, THP_SIZE);
 	else if (pages < 4)
 		add_part(cell, m, *list, first, pages * PAGE);
