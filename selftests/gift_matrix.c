@@ -191,10 +191,8 @@ static void check_free(const struct mem *m)
 /* Nobody has one of hugetlb's pages any more, when all who had it are gone. */
 static void check_pool_empty(void)
 {
-	for (int i = 0; i < 200 && proc_field("/proc/meminfo", "HugePages_Total"); i++) {
-		proc_write("/proc/sys/vm/nr_hugepages", "0");
+	for (int i = 0; i < 200 && !mm_hugetlb_empty(); i++)
 		test_sleep_ms(10);
-	}
 	CHECK_EQ(0, proc_field("/proc/meminfo", "HugePages_Total"));
 }
 

@@ -56,6 +56,20 @@ void mm_thp_ready(void)
 	mm_keep_huge_zero_page();
 }
 
+bool mm_hugetlb_empty(void)
+{
+	long long total = proc_field("/proc/meminfo", "HugePages_Total");
+	char count[32];
+
+	/* A page that becomes free while the pool shrinks can stay in it, as a surplus. */
+	if (proc_field("/proc/meminfo", "HugePages_Free") < total)
+		return false;
+	snprintf(count, sizeof(count), "%lld", total);
+	MUST(proc_write(HUGE_NR, count));
+	MUST(proc_write(HUGE_NR, "0"));
+	return proc_field("/proc/meminfo", "HugePages_Total") == 0;
+}
+
 void mm_hugetlb_reserve(size_t length)
 {
 	long long total = proc_field("/proc/meminfo", "HugePages_Total");

@@ -27,6 +27,8 @@ void mm_keep_huge_zero_page(void);
 void mm_thp_ready(void);
 /* Huge pages of hugetlbfs: so many more than are in use. */
 void mm_hugetlb_reserve(size_t length);
+/* Gives back those that nobody has; true if there is none any more. */
+bool mm_hugetlb_empty(void);
 /* All that is mergeable is scanned so often that KSM has merged what it can. */
 void mm_ksm_scan(void);
 void mm_ksm_start(void);
