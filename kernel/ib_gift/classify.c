@@ -53,7 +53,6 @@ enum ib_gift_page_kind gift_kind(const struct gift_page_facts *facts)
 		return facts->zero ? IB_GIFT_PAGE_ZERO : IB_GIFT_PAGE_FILE;
 	case GIFT_MAPPING_UNKNOWN:
 	case GIFT_MAPPING_SHARED:
-	case GIFT_MAPPING_FSDAX:
 		break;
 	}
 	return IB_GIFT_PAGE_PINNED;
@@ -76,15 +75,19 @@ static void page_facts(struct page *page, struct gift_page_facts *facts)
 
 static enum gift_mapping mapping_of(struct vm_area_struct *vma)
 {
-	if (vma_is_fsdax(vma))
-		return GIFT_MAPPING_FSDAX;
 	if (!is_cow_mapping(vma->vm_flags))
 		return GIFT_MAPPING_SHARED;
 	return vma_is_anonymous(vma) ? GIFT_MAPPING_PRIVATE_ANON :
 				       GIFT_MAPPING_PRIVATE_FILE;
 }
 
-/* The second look, at pages that only their mapping tells about. */
+/*
+ * The second look, at pages that only their mapping tells about.
+ *
+ * What a file on device memory has is refused by the pin, but for its holes: they are
+ * mapped as zero pages, in shared mappings too, which the fast pin takes when they are
+ * huge. A region of such a page never shows what is written there.
+ */
 static int classify_by_mapping(struct gift_batch *batch, struct mm_struct *mm,
 			       unsigned long addr, unsigned int nr,
 			       unsigned int first)
@@ -93,6 +96,7 @@ static int classify_by_mapping(struct gift_batch *batch, struct mm_struct *mm,
 	struct gift_page_facts facts;
 	unsigned long at;
 	unsigned int i;
+	int ret = 0;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
@@ -103,14 +107,19 @@ static int classify_by_mapping(struct gift_batch *batch, struct mm_struct *mm,
 		at = compat_untagged_addr(mm, addr) + i * PAGE_SIZE;
 		if (!vma || at < vma->vm_start || at >= vma->vm_end)
 			vma = find_vma(mm, at);
-		if (vma && at >= vma->vm_start)
+		if (vma && at >= vma->vm_start) {
+			if (vma_is_fsdax(vma)) {
+				ret = -EOPNOTSUPP;
+				break;
+			}
 			facts.mapping = mapping_of(vma);
+		}
 		batch->kinds[i] = gift_kind(&facts);
 		if (facts.hugetlb && facts.mapping == GIFT_MAPPING_PRIVATE_FILE)
 			batch->pin_flags = COMPAT_UMEM_READ_PIN;
 	}
 	mmap_read_unlock(mm);
-	return 0;
+	return ret;
 }
 
 /**
@@ -127,7 +136,7 @@ static int classify_by_mapping(struct gift_batch *batch, struct mm_struct *mm,
  *
  * Context: may sleep; takes the mmap lock of @mm for reading, and only when
  * some page is not anonymous.
- * Return: 0, or -EINTR after a fatal signal.
+ * Return: 0, -EINTR after a fatal signal, or -EOPNOTSUPP for a file on device memory.
  */
 int gift_classify(struct gift_batch *batch, struct mm_struct *mm,
 		  unsigned long addr, unsigned int nr)

@@ -49,8 +49,6 @@ static const struct kind_row kind_rows[] = {
 	  { .device = true, .anon = true, .mapcount = 2 }, IB_GIFT_PAGE_PINNED },
 	{ "device memory in a private mapping",
 	  { .device = true, MAPPED(PRIVATE_FILE) }, IB_GIFT_PAGE_PINNED },
-	{ "storage mapped as memory",
-	  { MAPPED(FSDAX) }, IB_GIFT_PAGE_PINNED },
 
 	/* Zero pages. */
 	{ "zero page in anonymous memory",

@@ -99,7 +99,6 @@ int gift_finish(struct gift_umem *gift);
 enum gift_mapping {
 	GIFT_MAPPING_UNKNOWN,		/* gone, or not looked up */
 	GIFT_MAPPING_SHARED,		/* writes go to the page itself */
-	GIFT_MAPPING_FSDAX,		/* storage mapped as memory */
 	GIFT_MAPPING_PRIVATE_ANON,	/* writes may go to a copy; no file */
 	GIFT_MAPPING_PRIVATE_FILE,	/* writes go to a copy */
 };

@@ -144,8 +144,9 @@ static unsigned int pin_owned(struct gift_batch *batch, unsigned long addr,
  *
  * Context: may sleep; must not be called with the mmap lock held.
  * Return: number of pages taken, at least 1, or a negative errno: -EFAULT for
- * what is not mapped or not readable, -EINTR after a fatal signal, -ENOMEM, or
- * what else pin_user_pages_fast() says. After an error nothing is taken.
+ * what is not mapped or not readable, -EOPNOTSUPP for a file on device memory,
+ * -EINTR after a fatal signal, -ENOMEM, or what else pin_user_pages_fast()
+ * says. After an error nothing is taken.
  */
 int gift_take(struct gift_batch *batch, struct mm_struct *mm,
 	      unsigned long addr, unsigned int nr)
