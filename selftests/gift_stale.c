@@ -220,6 +220,19 @@ static void map_over_write(struct part *part)
 	write_new(part);
 }
 
+/* Pages that are no one's own, as zeros are, and are none. */
+static void map_file_over_read(struct part *part)
+{
+	int fd = memfd_create("selftest", MFD_CLOEXEC);
+
+	MUST(fd >= 0);
+	for (size_t at = 0; at < part->length; at += PAGE)
+		MUST(pwrite(fd, "written", 7, at) == 7);
+	MUST(mmap(part->p, part->length, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == part->p);
+	close(fd);
+	touch(part);
+}
+
 static void protect_none(struct part *part)
 {
 	MUST(!mprotect(part->p, part->length, PROT_NONE));
@@ -363,6 +376,7 @@ static const struct change changes[] = {
 	  .fresh = ZERO },
 	{ "another mapping in its place and writing", map_over_write,
 	  .stale = ALL },
+	{ "a file in its place and reading", map_file_over_read, .stale = ALL },
 	/* What is protected is still there; of hugetlb nobody can be asked. */
 	{ "PROT_NONE", protect_none, .stale = HUGETLB },
 	{ "PROT_READ", protect_read, .stale = NONE },
