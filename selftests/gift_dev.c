@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/mem.h"
@@ -272,6 +274,34 @@ static void bitmap_bits(const struct test_case *c)
 	}
 }
 
+/* Of the first page and the last a byte is enough. */
+static void by_whole_pages(const struct test_case *c)
+{
+	struct owned o = owned_new();
+	static const struct { size_t offset, length, pages, stale; } ranges[] = {
+		{ 3 * PAGE, 1, 1, 1 },
+		{ 3 * PAGE, PAGE, 1, 1 },
+		{ 3 * PAGE - 1, 1, 1, 0 },
+		{ 3 * PAGE - 1, 2, 2, 1 },
+		{ 4 * PAGE - 1, 1, 1, 1 },
+		{ 4 * PAGE - 1, 2, 2, 1 },
+		{ 2 * PAGE, PAGE, 1, 0 },
+		{ 2 * PAGE, PAGE + 1, 2, 1 },
+		{ 2 * PAGE + 1, PAGE, 2, 1 },
+		{ 3 * PAGE - 1, 37 * PAGE + 2, 39, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+		struct ib_gift_stale answer;
+
+		test_context("range %zu", i);
+		MUST_ERR(0, gift_stale(o.m.p + ranges[i].offset, ranges[i].length,
+				       &answer));
+		CHECK_EQ(ranges[i].pages, answer.registered);
+		CHECK_EQ(ranges[i].stale, answer.stale);
+	}
+}
+
 static void bad_bitmaps(const struct test_case *c)
 {
 	struct owned o = owned_new();
@@ -399,6 +429,27 @@ static void cheap(const struct test_case *c)
 	CHECK(whole < 8 * quarter);
 }
 
+/* Each page is another one, so that one taken for its neighbour is seen. */
+static void begins_anywhere(const struct test_case *c)
+{
+	const size_t length = 16 * MIB;
+	struct mem m = mem_make(&mem_written, length);
+	struct ibv_pd *pd = ibv_alloc_pd(dev_open()->ctx);
+	struct ib_gift_stale answer;
+
+	mr_reg(pd, m.p, length, GIFT_READ);
+	for (size_t at = 256 * PAGE; at < length; at += 256 * PAGE) {
+		for (int page = -1; page <= 1; page++) {
+			unsigned char *start = m.p + at + page * (long)PAGE;
+
+			test_context("page %zu", (start - m.p) / PAGE);
+			MUST_ERR(0, gift_stale(start, m.p + length - start, &answer));
+			CHECK_EQ((m.p + length - start) / PAGE, answer.registered);
+			CHECK_EQ(0, answer.stale);
+		}
+	}
+}
+
 static void in_two_regions(const struct test_case *c)
 {
 	struct owned o = owned_new();
@@ -409,10 +460,15 @@ static void in_two_regions(const struct test_case *c)
 	/* A page counts once, and is stale for the sake of the first. */
 	CHECK_EQ(LENGTH / PAGE, answer.registered);
 	CHECK_EQ(2, answer.stale);
+	/* Each is stale where the other is not, whichever is looked at first. */
+	memset(o.m.p + 5 * PAGE, 1, 2 * PAGE);
+	MUST_ERR(0, provider_refresh(o.mr, o.m.p + 5 * PAGE, 1, NULL));
+	MUST_ERR(0, provider_refresh(second, o.m.p + 6 * PAGE, 1, NULL));
+	CHECK_EQ(4, stale_pages(o.m.p, LENGTH));
 	MUST_ERR(0, ibv_dereg_mr(o.mr));
 	MUST_ERR(0, gift_stale(o.m.p, LENGTH, &answer));
 	CHECK_EQ(LENGTH / PAGE / 2, answer.registered);
-	CHECK_EQ(0, answer.stale);
+	CHECK_EQ(1, answer.stale);
 	MUST_ERR(0, ibv_dereg_mr(second));
 	MUST_ERR(0, gift_stale(o.m.p, LENGTH, &answer));
 	CHECK_EQ(0, answer.registered);
@@ -544,6 +600,40 @@ static void from_32_bits(const struct test_case *c)
 	MUST_ERR(0, ibv_dereg_mr(low));
 }
 
+/* With regions to look for in each part: much work even for the fastest. */
+static void ask_about_everything(void *arg)
+{
+	int *ready = arg;
+	struct mem m = mem_make(&mem_untouched, PAGE);
+	struct ibv_pd *pd = ibv_alloc_pd(dev_open()->ctx);
+	struct ib_gift_stale answer;
+
+	for (int i = 0; i < 64; i++)
+		mr_reg(pd, m.p, PAGE, GIFT_READ);
+	MUST(write(ready[1], "", 1) == 1);
+	gift_stale(NULL, USER_END_4, &answer);
+	test_fail(__FILE__, __LINE__, "everything is answered");
+}
+
+static void killed(const struct test_case *c)
+{
+	int ready[2], status;
+	double start;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(ready));
+	pid = test_fork(ask_about_everything, ready);
+	MUST(read(ready[0], &byte, 1) == 1);
+	test_sleep_ms(200);
+	MUST(waitpid(pid, &status, WNOHANG) == 0);
+	start = test_now();
+	MUST(!kill(pid, SIGKILL));
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	CHECK_BETWEEN(0, (long long)(test_now() - start), 3);
+}
+
 struct changer {
 	struct owned *o;
 	volatile bool stop;
@@ -640,6 +730,7 @@ static const struct test_case cases[] = {
 	{ "QUERY of a name that is none is ENODEV or EINVAL", bad_names },
 	{ "STALE of a range that is not in user memory is EINVAL", bad_ranges },
 	{ "bits of the bitmap count from the first page of the range", bitmap_bits },
+	{ "a page is asked about however little of it the range has", by_whole_pages },
 	{ "a bitmap that cannot be written is EFAULT", bad_bitmaps },
 	{ "a range longer than what is answered at once is answered whole",
 	  long_ranges },
@@ -647,6 +738,7 @@ static const struct test_case cases[] = {
 	  &mem_read },
 	{ "asking costs by the page, about as much as a registration (written)", cheap,
 	  &mem_written },
+	{ "a question may begin at any page of a region", begins_anywhere },
 	{ "a page in two regions counts once and is stale if it is in one",
 	  in_two_regions },
 	{ "a plain region is not asked about", plain_regions },
@@ -654,6 +746,7 @@ static const struct test_case cases[] = {
 	{ "a process learns nothing of another's memory, by whatever descriptor",
 	  other_processes },
 	{ "a 32-bit program gets the same answers", from_32_bits },
+	{ "a process that is killed while it asks ends at once", killed },
 	{ "memory may change while it is asked about", while_changed },
 	{ "regions may come and go while they are asked about", while_registered },
 };
