@@ -85,16 +85,20 @@ static struct pair pair_ready(void)
 	return p;
 }
 
-/* The first byte of a region by a peer of the pair. */
-static enum ibv_wc_status peek(struct pair *p, struct ibv_mr *mr)
+/* One byte of a region by a peer of the pair. */
+static enum ibv_wc_status peek_at(struct pair *p, struct ibv_mr *mr, uint64_t addr)
 {
 	struct ibv_mr *into = mr_new(p->peer->pd, PAGE);
 	enum ibv_wc_status status;
 
-	status = do_rdma(p->peer, IBV_WR_RDMA_READ, into, into->addr, 1,
-			 (uintptr_t)mr->addr, mr->rkey);
+	status = do_rdma(p->peer, IBV_WR_RDMA_READ, into, into->addr, 1, addr, mr->rkey);
 	MUST_ERR(0, ibv_dereg_mr(into));
 	return status;
+}
+
+static enum ibv_wc_status peek(struct pair *p, struct ibv_mr *mr)
+{
+	return peek_at(p, mr, (uintptr_t)mr->addr);
 }
 
 static void same_memory(const struct test_case *c)
@@ -186,6 +190,25 @@ static void other_access(const struct test_case *c)
 	CHECK_STATUS(to & READ ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR, peek(&p, mr));
 }
 
+/* By which addresses it is named is one of the rights. */
+static void zero_based(const struct test_case *c)
+{
+	const unsigned int from_zero = GIFT_READ | IBV_ACCESS_ZERO_BASED;
+	struct mem m = mem_make(&mem_untouched, LENGTH);
+	struct pair one = pair_new(NULL), two = pair_beside(&one);
+	struct ibv_mr *mr = mr_reg(one.owner->pd, m.p, LENGTH, GIFT_READ);
+	struct state before = state_now();
+
+	MUST_ERR(0, rereg(mr, ACCESS, NULL, NULL, 0, from_zero));
+	check_same(before);
+	CHECK_STATUS(IBV_WC_SUCCESS, peek_at(&one, mr, 0));
+	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR, peek_at(&one, mr, (uintptr_t)m.p));
+	MUST_ERR(0, rereg(mr, ACCESS | PD, two.owner->pd, NULL, 0, GIFT_READ));
+	check_same(before);
+	CHECK_STATUS(IBV_WC_SUCCESS, peek_at(&two, mr, (uintptr_t)m.p));
+	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR, peek_at(&two, mr, 0));
+}
+
 static void plain_to_gift_and_back(const struct test_case *c)
 {
 	struct mem m = mem_make(&mem_shared_file, LENGTH);
@@ -204,6 +227,33 @@ static void plain_to_gift_and_back(const struct test_case *c)
 	CHECK_EQ(0, gift_stats().regions);
 	CHECK_EQ(pinned, pinned_vm(0));
 	CHECK_EQ(rkey, mr->rkey);
+	pair_check(&p, mr, m.p);
+}
+
+struct child {
+	struct mem *m;
+	struct ibv_mr *mr;
+};
+
+static void rereg_by_child(void *arg)
+{
+	struct child *child = arg;
+
+	memset(child->m->p, 0xc3, LENGTH);
+	CHECK_ERR(EINVAL, rereg(child->mr, ACCESS, NULL, NULL, 0, GIFT_READ));
+}
+
+/* What a child has at the region's addresses is not what the region has. */
+static void by_child(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_written, LENGTH);
+	struct pair p = pair_ready();
+	struct ibv_mr *mr = mr_reg(p.owner->pd, m.p, LENGTH, READ);
+	struct child child = { &m, mr };
+	struct state before = state_now();
+
+	test_join(test_fork(rereg_by_child, &child));
+	check_same(before);
 	pair_check(&p, mr, m.p);
 }
 
@@ -395,8 +445,10 @@ static const struct test_case cases[] = {
 	  (unsigned int)IB_UVERBS_ACCESS_GIFT },
 	{ "a right that is given to a gift region is there", other_access, NULL,
 	  GIFT_READ },
+	{ "a region may be named from 0 on, and by its addresses again", zero_based },
 	{ "a plain region becomes a gift region and a plain one again",
 	  plain_to_gift_and_back },
+	{ "a child cannot have its parent's region taken from its own memory", by_child },
 	{ "memory, protection domain and rights change together", all_three },
 	{ "a gift region never becomes writable", never_writable },
 	FAILS(untouched, "untouched"),
