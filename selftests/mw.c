@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/pair.h"
+#include "lib/proc.h"
 
 #define PAGE	4096UL
 #define CANARY	0xa5
@@ -196,6 +197,40 @@ static void rebind(const struct test_case *c)
 	CHECK_EQ(CANARY, *(unsigned char *)one);
 }
 
+/* 0 or the error number; the library wants nothing that does not change. */
+static int rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr)
+{
+	const unsigned int access = flags & IBV_REREG_MR_CHANGE_ACCESS ? MR_ALL : 0;
+
+	errno = 0;
+	return ibv_rereg_mr(mr, flags, pd, addr, addr ? PAGE : 0, access) ? errno : 0;
+}
+
+/* What a window is bound on stays what it is: memory, rights and domain. */
+static void rereg_bound(const struct test_case *c)
+{
+	struct stage s = stage_new();
+	struct ibv_mr *other = mr_new(s.p.owner->pd, PAGE);
+	const long long pins = pins_now(), pinned = pinned_vm(0);
+	struct ibv_mr was = *s.there;
+
+	MUST_STATUS(OK, mw_bind(s.p.owner, &s.window, s.there, was.addr, PAGE, WINDOW));
+	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			       other->addr));
+	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL));
+	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_PD, s.p.peer->pd, NULL));
+	CHECK_EQ(pins, pins_now());
+	CHECK_EQ(pinned, pinned_vm(0));
+	CHECK_STATUS(OK, do_rdma(s.p.peer, W, s.here, s.here->addr, 64,
+				 (uintptr_t)was.addr, s.window.rkey));
+	CHECK_EQ(0x11, *(unsigned char *)was.addr);
+
+	MUST_STATUS(OK, mw_local_inv(s.p.owner, s.window.rkey));
+	CHECK_ERR(0, rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other->addr));
+	CHECK_EQ(pins - 3, pins_now());
+	CHECK_EQ(pinned - 3 * (long long)PAGE, pinned_vm(0));
+}
+
 static void local_inv(const struct test_case *c)
 {
 	struct stage s = stage_new();
@@ -311,6 +346,8 @@ static const struct test_case cases[] = {
 	{ "a window serves only the QP that it is bound to", other_qp },
 	{ "a bound window is not bound again", bound_twice },
 	{ "invalidated and bound again, a window opens its new range and closes the old", rebind },
+	{ "a region with a window bound on it cannot be registered again, and stays as it is",
+	  rereg_bound },
 	{ "LOCAL_INV closes its window and lets the region go", local_inv },
 	{ "a bind completes as one and takes the low 8 bits of the key from the caller",
 	  bind_completion },
