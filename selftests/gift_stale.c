@@ -2,7 +2,8 @@
 /*
  * Which pages /dev/ib_gift calls stale: for every kind of memory after every kind
  * of change, compared with what is expected and with what a peer really reads.
- * How the question is asked, and who may ask, is in gift_dev.c.
+ * What the kernel does by itself is in stale_mm.c; how the question is asked, and who
+ * may ask, is in gift_dev.c.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -685,116 +686,12 @@ static void all_changes(const struct test_case *c)
 	}
 }
 
-/* Zeros beside written memory that is not registered: they become a page of it. */
-static void collapsed(const struct test_case *c)
-{
-	struct mem m = mem_make(&mem_untouched, THP_SIZE);
-	struct pair p = pair_new(NULL);
-	struct ibv_mr *mr;
-
-	mm_thp_ready();
-	memset(m.p + SMALL, 0x11, THP_SIZE - SMALL);
-	mr = mr_reg(p.owner->pd, m.p, SMALL, GIFT_READ);
-	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_ZERO]);
-	mem_do(&m, MEM_COLLAPSE, 0);
-	MUST_EQ(THP_SIZE, huge_mapped(&m));
-	CHECK_EQ(SMALL / PAGE, stale_pages(m.p, SMALL));
-	pair_check(&p, mr, m.p);
-	MUST_EQ(SMALL / PAGE, refresh(mr));
-	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	/* They stay fresh when that page is split, and are the owner's. */
-	mem_do(&m, MEM_SPLIT, 0);
-	MUST_EQ(0, huge_mapped(&m));
-	memset(m.p, 0x5a, SMALL);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	pair_check(&p, mr, m.p);
-}
-
-/* Somewhere to swap to, if there is nothing yet: compressed memory. */
-static void need_swap(void)
-{
-	if (proc_field("/proc/meminfo", "SwapTotal") > 0)
-		return;
-	if (RUN("modprobe", "zram") ||
-	    !proc_write("/sys/block/zram0/disksize", "64M") ||
-	    RUN("mkswap", "/dev/zram0") || RUN("swapon", "/dev/zram0"))
-		test_skip("nowhere to swap to");
-}
-
-/* Bytes that are swapped out when no more will be. */
-static long long page_out(const struct mem *m)
-{
-	long long swapped = 0;
-
-	for (int i = 0; i < 50 && swapped < (long long)m->length; i++) {
-		MUST(!madvise(m->p, m->length, MADV_PAGEOUT));
-		swapped = mem_range(m->p, m->length, "Swap");
-		test_sleep_ms(10);
-	}
-	return swapped;
-}
-
-/* Held pages can leave the page tables; that they are still the same is not known. */
-static void swapped_out(const struct test_case *c)
-{
-	struct mem m = mem_make(&mem_forked_parent, SMALL);
-	struct pair p = pair_new(NULL);
-	struct ibv_mr *mr;
-
-	need_swap();
-	mr = mr_reg(p.owner->pd, m.p, SMALL, GIFT_READ);
-	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_SHARED]);
-	/* Reclaim by hand is for memory that nobody shares. */
-	mem_other(&m, MEM_EXIT, 0);
-	MUST_EQ(SMALL, page_out(&m));
-	CHECK_EQ(SMALL / PAGE, stale_pages(m.p, SMALL));
-	CHECK_EQ(SMALL, mem_range(m.p, SMALL, "Swap"));
-	/* Looking brings back what the region has. */
-	pair_check(&p, mr, m.p);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	/* A refresh takes what it cannot tell, and now pins it. */
-	MUST_EQ(SMALL, page_out(&m));
-	MUST_EQ(SMALL / PAGE, refresh(mr));
-	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
-	memset(m.p, 0x5a, SMALL);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	pair_check(&p, mr, m.p);
-	CHECK_EQ(0, page_out(&m));
-}
-
-static void swapped_before(const struct test_case *c)
-{
-	struct mem m = mem_make(&mem_written, SMALL);
-	struct pair p = pair_new(NULL);
-	unsigned char *old = copy_of(m.p, SMALL);
-	struct ibv_mr *mr;
-
-	need_swap();
-	MUST_EQ(SMALL, page_out(&m));
-	mr = mr_reg(p.owner->pd, m.p, SMALL, GIFT_READ);
-	CHECK_EQ(SMALL / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	pair_check(&p, mr, old);
-	memset(m.p, 0x5a, SMALL);
-	CHECK_EQ(0, stale_pages(m.p, SMALL));
-	pair_check(&p, mr, m.p);
-}
-
 static struct test_case *cases;
 static size_t nr_cases;
 
 int main(int argc, char **argv)
 {
-	static const struct test_case others[] = {
-		{ "zeros that are collapsed into a huge page are called stale", collapsed },
-		{ "held memory that is swapped out is called stale until it is back",
-		  swapped_out },
-		{ "memory that was swapped out before is taken in, and is fresh",
-		  swapped_before },
-	};
-
-	cases = calloc(mem_nr_kinds + ARRAY_LEN(others), sizeof(*cases));
+	cases = calloc(mem_nr_kinds, sizeof(*cases));
 	if (!cases)
 		abort();
 	for (size_t i = 0; i < mem_nr_kinds; i++) {
@@ -808,7 +705,5 @@ int main(int argc, char **argv)
 			.name = name, .run = all_changes, .arg = mem_kinds[i], .timeout = 200,
 		};
 	}
-	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		cases[nr_cases++] = others[i];
 	return test_main(argc, argv, cases, nr_cases, dev_ready);
 }
