@@ -44,27 +44,32 @@ static const struct {
 	[IB_GIFT_PAGE_FILE] = { "file", "file", "pages_held_file", "drv_pages_file" },
 };
 
-/* A region of 64 pages, of which 16 are pinned and 48 held as they are. */
-#define PINNED	16
-#define OTHERS	48
-
 struct region {
 	unsigned char *p;
 	size_t length;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
+	unsigned char *zeros;		/* four pages of them */
 	unsigned long long pages[IB_GIFT_PAGE_KINDS];
 };
 
+/* A region of pages of each kind, of each another number: none is taken for another. */
 static struct region region_new(void)
 {
-	struct mem m = mem_make(&mem_untouched, (PINNED + OTHERS) * PAGE);
+	struct mem m = mem_make(&mem_mixed, 0);
 	struct region r = { .p = m.p + 16, .length = m.length - 32 };
 
-	memset(m.p, 1, PINNED * PAGE);
-	r.pages[IB_GIFT_PAGE_PINNED] = PINNED;
-	r.pages[IB_GIFT_PAGE_ZERO] = OTHERS;
+	for (int i = 0; i < IB_GIFT_PAGE_KINDS; i++) {
+		r.pages[i] = mem_taken(&m, i);
+		MUST(r.pages[i] > 4);
+		for (int j = 0; j < i; j++)
+			MUST(r.pages[i] != r.pages[j]);
+	}
+	for (size_t i = 0; i < m.nr_parts && !r.zeros; i++)
+		if (m.parts[i].kind == &mem_untouched)
+			r.zeros = m.parts[i].p;
+	MUST(r.zeros);
 	r.ctx = dev_open()->ctx;
 	r.pd = ibv_alloc_pd(r.ctx);
 	MUST(r.pd);
@@ -79,7 +84,7 @@ static void region_take(struct region *r)
 /* Four pages more are owned and pinned, and as many fewer held. */
 static void region_refresh(struct region *r)
 {
-	memset(r->p + PINNED * PAGE, 1, 3 * PAGE + 1);
+	memset(r->zeros, 1, 3 * PAGE + 1);
 	MUST_EQ(4, refresh(r->mr));
 	r->pages[IB_GIFT_PAGE_PINNED] += 4;
 	r->pages[IB_GIFT_PAGE_ZERO] -= 4;
@@ -178,7 +183,7 @@ static void tracepoints(const struct test_case *c)
 	CHECK_NULL_ERRNO(EFAULT, ibv_reg_mr(r.pd, NULL, PAGE, GIFT_READ));
 	MUST_ERR(0, ibv_dereg_mr(r.mr));
 	/* A plain region is none of this. */
-	MUST_ERR(0, ibv_dereg_mr(mr_reg(r.pd, r.p, r.length, MR_ALL)));
+	MUST_ERR(0, ibv_dereg_mr(mr_new(r.pd, 4 * PAGE)));
 	MUST(proc_write(TRACING "events/ib_gift/enable", "0"));
 
 	check_line(&r, "umem_get", 0, first);
@@ -454,7 +459,7 @@ static void resources(const struct test_case *c)
 	CHECK_EQ(r.length, resource_field(text, "mrlen"));
 	MUST_ERR(0, ibv_dereg_mr(r.mr));
 
-	plain = mr_reg(r.pd, r.p, r.length, MR_ALL);
+	plain = mr_new(r.pd, 4 * PAGE);
 	text = resource();
 	CHECK_EQ(0, resource_field(text, "drv_gift"));
 	CHECK_EQ(-1, resource_field(text, "drv_pages_pinned"));
