@@ -204,6 +204,31 @@ static void zero_page_count(const struct test_case *c)
 	CHECK_BETWEEN(-16, page_references(m.p) - before, 16);
 }
 
+/* The huge zero page has one for each of its pages that is registered, and they go again. */
+static void huge_zero_count(const struct test_case *c)
+{
+	struct mem m = mem_make(&mem_thp_read, 4 * THP_SIZE);
+	struct ibv_pd *pd = pd_new();
+	struct ibv_mr *one, *two;
+	long before;
+
+	MUST(page_flags(m.p) >> KPF_ZERO_PAGE & 1 && page_flags(m.p) >> KPF_THP & 1);
+	before = page_references(m.p);
+	one = mr_reg(pd, m.p, m.length, GIFT_READ);
+	CHECK_EQ(m.length / PAGE, gift_stats().pages[IB_GIFT_PAGE_HUGE_ZERO]);
+	CHECK_EQ(before + m.length / PAGE, page_references(m.p));
+	two = mr_reg(pd, m.p + THP_SIZE, THP_SIZE, GIFT_READ);
+	CHECK_EQ(before + 5 * THP_SIZE / PAGE, page_references(m.p));
+	/* A refresh gives back those that it takes others for. */
+	memset(m.p + 2 * THP_SIZE, 1, THP_SIZE);
+	MUST_EQ(THP_SIZE / PAGE, refresh(one));
+	CHECK_EQ(before + 4 * THP_SIZE / PAGE, page_references(m.p));
+	MUST_ERR(0, ibv_dereg_mr(one));
+	CHECK_EQ(before + THP_SIZE / PAGE, page_references(m.p));
+	MUST_ERR(0, ibv_dereg_mr(two));
+	CHECK_EQ(before, page_references(m.p));
+}
+
 /* That a reference would be seen: a page of a file is held with one a region. */
 static void held_page_count(const struct test_case *c)
 {
@@ -399,6 +424,48 @@ static void killed_half_way(const struct test_case *c)
 	CHECK_BETWEEN(-1024LL * MIB, mem_lost_since(lost, 2 * MIB), 2 * MIB);
 }
 
+static void register_present(void *arg)
+{
+	struct long_one *l = arg;
+	struct mem m = scattered_memory(l->length);
+	struct ibv_pd *pd = pd_new();
+
+	/* All of it is in the page tables, so that no fault stops it. */
+	MUST(!madvise(m.p, m.length, MADV_POPULATE_READ));
+	MUST(write(l->ready, "", 1) == 1);
+	mr_reg(pd, m.p, l->length, GIFT_READ);
+	test_fail(__FILE__, __LINE__, "the registration came to its end");
+}
+
+/* How far a registration of memory that is there has come is told by its pins. */
+static void killed_present(const struct test_case *c)
+{
+	long long regions = proc_number(MISC "regions"), pins = pins_now(), taken, seen;
+	struct long_one l = { GIB };
+	const long long pages = l.length / PAGE;
+	int fd[2], status;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(fd));
+	l.ready = fd[1];
+	pid = test_fork(register_present, &l);
+	close(fd[1]);
+	MUST(read(fd[0], &byte, 1) == 1);
+	taken = pins_taken();
+	do
+		seen = pins_taken() - taken;
+	while (seen < pages / 64);
+	MUST(!kill(pid, c->n));
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == (int)c->n);
+	test_note("killed after %lld of %lld pages, ended after %lld", seen, pages,
+		  pins_taken() - taken);
+	CHECK_BETWEEN(pages / 64, pins_taken() - taken, pages / 2);
+	CHECK_EQ(regions, proc_number(MISC "regions"));
+	CHECK_EQ(pins, pins_now());
+}
+
 /* What a thread of the registering process watches: that it has come to a page. */
 struct watch {
 	int uffd, ready;
@@ -512,12 +579,18 @@ static const struct test_case cases[] = {
 	{ "a held page has one reference more", held_page_count },
 	{ "1 GiB of zero pages leaves the zero page's references as they are",
 	  zero_page_count, NULL, GIB },
+	{ "a region of huge zero pages has a reference for each, and gives them back",
+	  huge_zero_count },
 	{ "a sparse region costs the kernel no more than stock's of scattered pages",
 	  sg_memory, NULL, GIB, 400 },
 	{ "huge zero pages cost the kernel no more than stock's of huge pages",
 	  sg_memory_huge, NULL, 16 * GIB },
 	{ "a registration killed half-way ends and leaves nothing", killed_half_way,
 	  NULL, 4 * GIB },
+	{ "a registration of memory that is there ends by SIGKILL half-way and leaves nothing",
+	  killed_present, NULL, SIGKILL },
+	{ "a registration of memory that is there ends by SIGTERM half-way and leaves nothing",
+	  killed_present, NULL, SIGTERM },
 	{ "a registration of written memory killed at a page takes no other and leaves nothing",
 	  killed_waiting, &mem_written },
 	{ "a registration of untouched memory killed at a page takes no other and leaves nothing",
