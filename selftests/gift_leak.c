@@ -289,6 +289,17 @@ static void between_processes(const struct test_case *c)
  * forks, and does something or ends; the child has the region from then on, and writes.
  * The case's own process reads. The memory stays that of who registered it.
  */
+static const struct inheritance {
+	const char *text;
+	const struct mem_kind *kind;
+} inheritances[] = {
+	{ "4 KiB pages", &mem_written },
+	{ "4 KiB pages shared by fork", &mem_forked_parent },
+	{ "THP", &mem_thp_written },
+	{ "THP shared by fork", &mem_thp_forked },
+	{ "hugetlb", &mem_hugetlb_private },
+};
+
 struct bequest {
 	const struct mem_kind *kind;
 	int registrar, heir;		/* sockets on which they are told what to do */
@@ -312,6 +323,8 @@ static void bequeath(void *arg)
 		mem_serve(&m, b->heir);
 	}
 	close(b->heir);
+	/* Who else has shared the memory until now has the sockets too. */
+	mem_other(&m, MEM_EXIT, 0);
 	addr = (uintptr_t)m.p;
 	sock_put(b->registrar, &addr, sizeof(addr));
 	sock_put(b->registrar, &mr->rkey, sizeof(mr->rkey));
@@ -356,9 +369,12 @@ static int order_socket(int *other)
 
 static void inherited(const struct test_case *c)
 {
+	static const enum mem_order kernel_does[] = {
+		MEM_SPLIT, MEM_COLLAPSE, MEM_PAGEOUT,
+	};
 	const struct deed *d = c->arg;
-	struct bequest b = { .kind = *(const struct mem_kind *const *)
-				     ((const char *)&sharings[0] + sizes[c->n].offset) };
+	const struct mem_kind *kind = inheritances[c->n].kind;
+	struct bequest b = { .kind = kind };
 	unsigned char *expected = malloc(LENGTH);
 	const long long pins = pins_now();
 	struct mem registrar = { 0 }, heir = { 0 };
@@ -380,9 +396,17 @@ static void inherited(const struct test_case *c)
 	mem_other(&heir, MEM_WRITE, OTHERS);
 	test_context("the child writes");
 	check_inherited(&r, expected);
+	if (!is_hugetlb(kind)) {
+		for (size_t i = 0; i < ARRAY_LEN(kernel_does); i++) {
+			mem_other(&registrar, kernel_does[i], 0);
+			mem_other(&heir, kernel_does[i], 0);
+		}
+		test_context("the kernel has split, collapsed and paged out");
+		check_inherited(&r, expected);
+	}
 	mem_other(&registrar, d->order, OWNERS);
-	/* Its own pages, and its own write. */
-	if (d->order == MEM_WRITE)
+	/* Its own pages, and its own write, where it had them alone. */
+	if (d->order == MEM_WRITE && mem_coherent(kind))
 		memset(expected, OWNERS, LENGTH);
 	test_context("who registered it %s", d->text);
 	check_inherited(&r, expected);
@@ -406,7 +430,7 @@ static void inherited(const struct test_case *c)
 	CHECK_EQ(pins, pins_now());
 }
 
-static struct test_case cases[NR_CASES + ARRAY_LEN(sizes) * ARRAY_LEN(deeds) + 1];
+static struct test_case cases[NR_CASES + ARRAY_LEN(inheritances) * ARRAY_LEN(deeds) + 1];
 static size_t nr_cases;
 
 static bool is_there(const struct mem_kind *kind, const struct between *b)
@@ -435,16 +459,16 @@ static void add(const struct size *size, const struct sharing *sharing,
 	nr_cases++;
 }
 
-static void add_inherited(size_t size, const struct deed *deed)
+static void add_inherited(size_t kind, const struct deed *deed)
 {
 	char *name;
 
 	if (asprintf(&name,
 		     "%s, left to a child: who registered it %s, and the child is never seen",
-		     sizes[size].text, deed->text) < 0)
+		     inheritances[kind].text, deed->text) < 0)
 		abort();
 	cases[nr_cases++] = (struct test_case){
-		.name = name, .run = inherited, .arg = deed, .n = size,
+		.name = name, .run = inherited, .arg = deed, .n = kind,
 	};
 }
 
@@ -456,7 +480,7 @@ int main(int argc, char **argv)
 				for (size_t l = 0; l < ARRAY_LEN(betweens); l++)
 					add(&sizes[i], &sharings[j], &deeds[k],
 					    &betweens[l]);
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+	for (size_t i = 0; i < ARRAY_LEN(inheritances); i++)
 		for (size_t j = 0; j < ARRAY_LEN(deeds); j++)
 			add_inherited(i, &deeds[j]);
 	cases[nr_cases++] = (struct test_case){
