@@ -347,6 +347,12 @@ static void failing(const struct test_case *c)
 	memset(m.p, 0x5a, LENGTH);
 	test_context("a hole");
 	refused(&p, mr, old, EFAULT, TRANS, NULL, hole.p, LENGTH, 0);
+	/* Of two changes that are asked for neither is made. */
+	refused(&p, mr, old, EFAULT, TRANS | PD, p.peer->pd, hole.p, LENGTH, 0);
+	CHECK_STATUS(IBV_WC_SUCCESS, peek(&p, mr));
+	refused(&p, mr, old, EFAULT, TRANS | ACCESS, NULL, hole.p, LENGTH,
+		IB_UVERBS_ACCESS_GIFT);
+	CHECK_STATUS(IBV_WC_SUCCESS, peek(&p, mr));
 	test_context("no length");
 	refused(&p, mr, old, EINVAL, TRANS, NULL, n.p, 0, 0);
 	test_context("around the end");
