@@ -149,13 +149,6 @@ static long collapses(struct race *r)
 	return !madvise(r->m.map, LENGTH, MADV_COLLAPSE);
 }
 
-/* Where pages are shared and moved all the time besides, it is left to chance. */
-static long tries_to_collapse(struct race *r)
-{
-	collapses(r);
-	return 1;
-}
-
 static long moves_away_and_back(struct race *r)
 {
 	MUST(mremap(r->m.p, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -245,8 +238,8 @@ static const struct scene scenes[] = {
 	{ "other registrations, fork and writes", half_written, { forks, writes }, 4 },
 	{ "KSM, swapping, fork and migration", mergeable,
 	  { unmerges, pages_out, forks, migrates }, 2 },
-	{ "collapse, swapping, fork and migration, of huge pages", all_written,
-	  { tries_to_collapse, pages_out, forks, migrates }, 2, .huge = true },
+	{ "swapping, fork and migration, of huge pages", all_written,
+	  { pages_out, forks, migrates }, 2, .huge = true },
 };
 
 /* What the owner had in a page since the registration began, and nothing else. */
