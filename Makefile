@@ -62,7 +62,7 @@ check-rdma-core: ## tests of the patched rdma-core in a VM: when a device has se
 rdma-core-each: ## build each patch of the series by itself, in order, warnings being errors (5 to 15 minutes)
 	@scripts/steps rdma-core-each
 
-debug-kernel: ## build the kernel that check-debug runs on (6 to 15 minutes), in build/kernel/debug
+debug-kernel: ## build the kernel that check-debug runs on (5 to 20 minutes), in build/kernel/debug
 	@scripts/steps debug-kernel
 
 clean: ## remove what was built; downloads stay
