@@ -63,8 +63,8 @@ static long long page_out(const struct mem *m)
 
 	for (int i = 0; i < 50 && swapped < (long long)m->length; i++) {
 		/* Empties the lists on which pages new to a processor wait for others. */
-		if (i)
-			proc_write("/proc/sys/vm/drop_caches", "1");
+		if (i % 5 == 4)
+			MUST(proc_write("/proc/sys/vm/compact_memory", "1"));
 		MUST(!madvise(m->p, m->length, MADV_PAGEOUT));
 		swapped = mem_range(m->p, m->length, "Swap");
 		test_sleep_ms(10);
