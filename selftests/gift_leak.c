@@ -332,6 +332,39 @@ static void bequeath(void *arg)
 	mem_serve(&m, b->registrar);
 }
 
+/*
+ * A page of the file's own cache, which no process has alone: to register it is to have
+ * a copy, as the owner's first write would make one.
+ */
+static void hugetlb_file(const struct test_case *c)
+{
+	int fd = memfd_create("selftest", MFD_CLOEXEC | MFD_HUGETLB);
+	unsigned char *file, *own, *before;
+	struct pair p = pair_new(NULL);
+	struct ibv_mr *mr;
+
+	MUST(fd >= 0);
+	mm_hugetlb_reserve(4 * THP_SIZE);
+	MUST(!ftruncate(fd, THP_SIZE));
+	file = mem_map(THP_SIZE, THP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	test_fill(file, THP_SIZE, 1);
+	before = copy_of(file, THP_SIZE);
+	own = mem_map(THP_SIZE, THP_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd);
+	if (c->n)
+		CHECK_BYTES(before, own, THP_SIZE);
+	mr = mr_reg(p.owner->pd, own, THP_SIZE, GIFT_READ);
+	CHECK_EQ(THP_SIZE / PAGE, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
+	pair_check(&p, mr, before);
+	memset(file, OTHERS, THP_SIZE);
+	test_context("the file is written");
+	pair_check(&p, mr, before);
+	CHECK_BYTES(before, own, THP_SIZE);
+	memset(own, OWNERS, THP_SIZE);
+	test_context("the owner writes");
+	pair_check(&p, mr, own);
+	MUST_ERR(0, ibv_dereg_mr(mr));
+}
+
 /* Of all processes. */
 static long long gift_regions(void)
 {
@@ -430,7 +463,7 @@ static void inherited(const struct test_case *c)
 	CHECK_EQ(pins, pins_now());
 }
 
-static struct test_case cases[NR_CASES + ARRAY_LEN(inheritances) * ARRAY_LEN(deeds) + 1];
+static struct test_case cases[NR_CASES + ARRAY_LEN(inheritances) * ARRAY_LEN(deeds) + 3];
 static size_t nr_cases;
 
 static bool is_there(const struct mem_kind *kind, const struct between *b)
@@ -483,6 +516,14 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_LEN(inheritances); i++)
 		for (size_t j = 0; j < ARRAY_LEN(deeds); j++)
 			add_inherited(i, &deeds[j]);
+	cases[nr_cases++] = (struct test_case){
+		.name = "a private mapping of a hugetlb file never shows what others write",
+		.run = hugetlb_file,
+	};
+	cases[nr_cases++] = (struct test_case){
+		.name = "a private mapping of a hugetlb file that was read does not either",
+		.run = hugetlb_file, .n = 1,
+	};
 	cases[nr_cases++] = (struct test_case){
 		.name = "another process reads a gift region right",
 		.run = between_processes,
