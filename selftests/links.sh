@@ -75,8 +75,8 @@ if rdma system set netns exclusive 2>/dev/null && ip netns add $ns; then
 	works $dev && status=1 || status=0
 	ok "it is then not to be found where it was" $status
 	# Its netdev stays behind, and with it the addresses to connect by: what is
-	# asked is that a program can open it, register, refresh and read counters.
-	SHCA_DEV=$dev ip netns exec $ns "$built/gift_see" "counters go up" \
+	# asked is that a program can open it, and register, plainly and with GIFT.
+	SHCA_DEV=$dev ip netns exec $ns "$built/gift_limits" "charged to one account" \
 		>/tmp/links.out 2>&1 && grep -q '^ok' /tmp/links.out
 	ok "it can be opened there, and memory registered" $?
 	ip netns exec $ns rdma dev set $dev netns 1 2>/dev/null ||
