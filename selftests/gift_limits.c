@@ -354,6 +354,22 @@ static void sg_memory_huge(const struct test_case *c)
 	CHECK_BETWEEN(pages * 8, gift, plain + slack);
 }
 
+/* Forks a process, and returns when it writes to what @ready is then. */
+static pid_t fork_until_ready(void (*run)(void *arg), void *arg, int *ready)
+{
+	int fd[2];
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(fd));
+	*ready = fd[1];
+	pid = test_fork(run, arg);
+	close(fd[1]);
+	MUST(read(fd[0], &byte, 1) == 1);
+	close(fd[0]);
+	return pid;
+}
+
 struct long_one {
 	size_t length;
 	int ready;
@@ -397,15 +413,10 @@ static void killed_half_way(const struct test_case *c)
 	struct long_one l = { c->n };
 	struct rusage usage;
 	long faults, seen;
-	int fd[2], status;
-	char byte;
+	int status;
 	pid_t pid;
 
-	MUST(!pipe(fd));
-	l.ready = fd[1];
-	pid = test_fork(register_long, &l);
-	close(fd[1]);
-	MUST(read(fd[0], &byte, 1) == 1);
+	pid = fork_until_ready(register_long, &l, &l.ready);
 	seen = minor_faults(pid);
 	for (faults = seen; faults - seen < 2000; faults = minor_faults(pid)) {
 		MUST(faults >= 0);
@@ -443,15 +454,10 @@ static void killed_present(const struct test_case *c)
 	long long regions = proc_number(MISC "regions"), pins = pins_now(), taken, seen;
 	struct long_one l = { GIB };
 	const long long pages = l.length / PAGE;
-	int fd[2], status;
-	char byte;
+	int status;
 	pid_t pid;
 
-	MUST(!pipe(fd));
-	l.ready = fd[1];
-	pid = test_fork(register_present, &l);
-	close(fd[1]);
-	MUST(read(fd[0], &byte, 1) == 1);
+	pid = fork_until_ready(register_present, &l, &l.ready);
 	taken = pins_taken();
 	do
 		seen = pins_taken() - taken;
@@ -520,17 +526,12 @@ static void killed_waiting(const struct test_case *c)
 	long long regions = proc_number(MISC "regions"), pins = pins_now(), taken;
 	long long held = proc_number(MISC "pages_held_zero"), lost = mem_lost();
 	struct stopped_one s = { .kind = c->arg };
-	int fd[2], status;
+	int status;
 	long faults;
 	struct rusage usage;
-	char byte;
 	pid_t pid;
 
-	MUST(!pipe(fd));
-	s.ready = fd[1];
-	pid = test_fork(register_and_wait, &s);
-	close(fd[1]);
-	MUST(read(fd[0], &byte, 1) == 1);
+	pid = fork_until_ready(register_and_wait, &s, &s.ready);
 	/* It has what comes before, as it must to give it back. */
 	taken = pins_now() - pins;
 	CHECK_BETWEEN(s.kind->taken == IB_GIFT_PAGE_PINNED ? STOPS_AT / PAGE - 1024 : 0, taken,
