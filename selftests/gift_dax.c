@@ -24,7 +24,6 @@
 #define PMEM_ENV	"SELFTEST_PMEM"
 #define DIR		"/run/gift-dax"
 #define LENGTH		(2 * THP_SIZE)
-#define PLAIN		((unsigned int)IBV_ACCESS_REMOTE_READ)
 
 static const char *pmem_ready(void)
 {
@@ -86,6 +85,14 @@ static void check_dax(int fd)
 	MUST(st.stx_attributes & STATX_ATTR_DAX);
 }
 
+static void check_refused(struct ibv_pd *pd, void *p, size_t length, long long pins)
+{
+	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_reg_mr(pd, p, length, GIFT_READ));
+	CHECK_EQ(pins, pins_now());
+	CHECK_EQ(0, pinned_vm(0));
+	CHECK_EQ(0, gift_stats().regions);
+}
+
 struct what {
 	int flags;
 	bool hole, read;
@@ -107,11 +114,8 @@ static void refused(const struct test_case *c)
 	p = mem_map(LENGTH, THP_SIZE, PROT_READ | PROT_WRITE, w->flags, fd);
 	if (w->read)
 		read_pages(p);
-	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_reg_mr(pd, p, LENGTH, GIFT_READ));
-	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_reg_mr(pd, p + PAGE, 1, GIFT_READ));
-	CHECK_EQ(pins, pins_now());
-	CHECK_EQ(0, pinned_vm(0));
-	CHECK_EQ(0, gift_stats().regions);
+	check_refused(pd, p, LENGTH, pins);
+	check_refused(pd, p + PAGE, 1, pins);
 	MUST(!ftruncate(fd, 0));
 }
 
@@ -155,9 +159,7 @@ static void ends_in_file(const struct test_case *c)
 	memset(p, 1, LENGTH);
 	MUST(mmap(p + LENGTH, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
 		  0) == p + LENGTH);
-	CHECK_NULL_ERRNO(EOPNOTSUPP, ibv_reg_mr(pd, p, LENGTH + PAGE, GIFT_READ));
-	CHECK_EQ(pins, pins_now());
-	CHECK_EQ(0, pinned_vm(0));
+	check_refused(pd, p, LENGTH + PAGE, pins);
 	MUST(!munmap(p, LENGTH));
 	MUST(!ftruncate(fd, 0));
 }

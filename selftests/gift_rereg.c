@@ -47,16 +47,6 @@ static void check_same(struct state before)
 		CHECK_EQ(before.stats.pages[i], now.stats.pages[i]);
 }
 
-/* 0 or the error number, whatever the library makes of it. */
-static int rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-		 size_t length, unsigned int access)
-{
-	errno = 0;
-	if (!ibv_rereg_mr(mr, flags, pd, addr, length, access))
-		return 0;
-	return errno ? errno : EIO;
-}
-
 /* Another pair on the same context, with protection domains of its own. */
 static struct pair pair_beside(const struct pair *one)
 {
@@ -111,7 +101,7 @@ static void same_memory(const struct test_case *c)
 	struct state before = state_now(), after;
 
 	memset(m.p, 0x5a, LENGTH / 2);
-	MUST_ERR(0, rereg(mr, TRANS, NULL, m.p, LENGTH, 0));
+	MUST_ERR(0, mr_rereg(mr, TRANS, NULL, m.p, LENGTH, 0));
 	CHECK_EQ(lkey, mr->lkey);
 	CHECK_EQ(rkey, mr->rkey);
 	pair_check(&p, mr, m.p);
@@ -138,7 +128,7 @@ static void other_memory(const struct test_case *c)
 	const uint32_t rkey = mr->rkey;
 	struct state before = state_now();
 
-	MUST_ERR(0, rereg(mr, TRANS, NULL, large.p + 5, LENGTH - 10, 0));
+	MUST_ERR(0, mr_rereg(mr, TRANS, NULL, large.p + 5, LENGTH - 10, 0));
 	CHECK_EQ(rkey, mr->rkey);
 	CHECK(mr->addr == large.p + 5 && mr->length == LENGTH - 10);
 	CHECK_EQ(before.pinned_vm - small.length + LENGTH, pinned_vm(0));
@@ -148,7 +138,7 @@ static void other_memory(const struct test_case *c)
 	MUST_STATUS(IBV_WC_REM_ACCESS_ERR,
 		    do_rdma(p.peer, IBV_WR_RDMA_READ, p.into, p.into->addr, 1,
 			    (uintptr_t)small.p, rkey));
-	MUST_ERR(0, rereg(mr, TRANS, NULL, small.p, small.length, 0));
+	MUST_ERR(0, mr_rereg(mr, TRANS, NULL, small.p, small.length, 0));
 	check_same(before);
 }
 
@@ -162,16 +152,16 @@ static void other_pd(const struct test_case *c)
 	struct state before = state_now();
 
 	CHECK_STATUS(IBV_WC_SUCCESS, peek(&one, mr));
-	MUST_ERR(0, rereg(mr, PD, two.owner->pd, NULL, 0, 0));
+	MUST_ERR(0, mr_rereg(mr, PD, two.owner->pd, NULL, 0, 0));
 	CHECK_EQ(rkey, mr->rkey);
 	check_same(before);
 	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR, peek(&one, mr));
 	CHECK_STATUS(IBV_WC_SUCCESS, peek(&two, mr));
 
 	/* The domain that it is in cannot go, the one that it has left can. */
-	MUST_ERR(0, rereg(mr, PD, third, NULL, 0, 0));
+	MUST_ERR(0, mr_rereg(mr, PD, third, NULL, 0, 0));
 	CHECK_ERR(EBUSY, ibv_dealloc_pd(third));
-	MUST_ERR(0, rereg(mr, PD, two.owner->pd, NULL, 0, 0));
+	MUST_ERR(0, mr_rereg(mr, PD, two.owner->pd, NULL, 0, 0));
 	CHECK_ERR(0, ibv_dealloc_pd(third));
 	check_same(before);
 }
@@ -185,7 +175,7 @@ static void other_access(const struct test_case *c)
 	struct ibv_mr *mr = mr_reg(p.owner->pd, m.p, LENGTH, from);
 	struct state before = state_now();
 
-	MUST_ERR(0, rereg(mr, ACCESS, NULL, NULL, 0, to));
+	MUST_ERR(0, mr_rereg(mr, ACCESS, NULL, NULL, 0, to));
 	check_same(before);
 	CHECK_STATUS(to & READ ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR, peek(&p, mr));
 }
@@ -199,11 +189,11 @@ static void zero_based(const struct test_case *c)
 	struct ibv_mr *mr = mr_reg(one.owner->pd, m.p, LENGTH, GIFT_READ);
 	struct state before = state_now();
 
-	MUST_ERR(0, rereg(mr, ACCESS, NULL, NULL, 0, from_zero));
+	MUST_ERR(0, mr_rereg(mr, ACCESS, NULL, NULL, 0, from_zero));
 	check_same(before);
 	CHECK_STATUS(IBV_WC_SUCCESS, peek_at(&one, mr, 0));
 	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR, peek_at(&one, mr, (uintptr_t)m.p));
-	MUST_ERR(0, rereg(mr, ACCESS | PD, two.owner->pd, NULL, 0, GIFT_READ));
+	MUST_ERR(0, mr_rereg(mr, ACCESS | PD, two.owner->pd, NULL, 0, GIFT_READ));
 	check_same(before);
 	CHECK_STATUS(IBV_WC_SUCCESS, peek_at(&two, mr, (uintptr_t)m.p));
 	CHECK_STATUS(IBV_WC_REM_ACCESS_ERR, peek_at(&two, mr, 0));
@@ -218,12 +208,12 @@ static void plain_to_gift_and_back(const struct test_case *c)
 	const uint32_t rkey = mr->rkey;
 
 	CHECK_EQ(0, gift_stats().regions);
-	MUST_ERR(0, rereg(mr, ACCESS, NULL, NULL, 0, GIFT_READ));
+	MUST_ERR(0, mr_rereg(mr, ACCESS, NULL, NULL, 0, GIFT_READ));
 	CHECK_EQ(1, gift_stats().regions);
 	CHECK_EQ(PAGES, gift_stats().pages[IB_GIFT_PAGE_PINNED]);
 	CHECK_EQ(pinned, pinned_vm(0));
 	pair_check(&p, mr, m.p);
-	MUST_ERR(0, rereg(mr, ACCESS, NULL, NULL, 0, READ));
+	MUST_ERR(0, mr_rereg(mr, ACCESS, NULL, NULL, 0, READ));
 	CHECK_EQ(0, gift_stats().regions);
 	CHECK_EQ(pinned, pinned_vm(0));
 	CHECK_EQ(rkey, mr->rkey);
@@ -240,7 +230,7 @@ static void rereg_by_child(void *arg)
 	struct child *child = arg;
 
 	memset(child->m->p, 0xc3, LENGTH);
-	CHECK_ERR(EINVAL, rereg(child->mr, ACCESS, NULL, NULL, 0, GIFT_READ));
+	CHECK_ERR(EINVAL, mr_rereg(child->mr, ACCESS, NULL, NULL, 0, GIFT_READ));
 }
 
 /* What a child has at the region's addresses is not what the region has. */
@@ -265,8 +255,8 @@ static void all_three(const struct test_case *c)
 	struct ibv_mr *mr = mr_reg(one.owner->pd, m.p, LENGTH, IB_UVERBS_ACCESS_GIFT);
 	const uint32_t rkey = mr->rkey;
 
-	MUST_ERR(0, rereg(mr, TRANS | PD | ACCESS, two.owner->pd, n.p, LENGTH,
-			  GIFT_READ));
+	MUST_ERR(0, mr_rereg(mr, TRANS | PD | ACCESS, two.owner->pd, n.p, LENGTH,
+			     GIFT_READ));
 	CHECK_EQ(rkey, mr->rkey);
 	CHECK_EQ(PAGES, gift_stats().pages[IB_GIFT_PAGE_FILE]);
 	CHECK_EQ(LENGTH, pinned_vm(0));
@@ -282,7 +272,7 @@ static void refused(struct pair *p, struct ibv_mr *mr, const void *old, int err,
 	const struct ibv_mr was = *mr;
 	struct state before = state_now();
 
-	CHECK_ERR(err, rereg(mr, flags, pd, addr, length, access));
+	CHECK_ERR(err, mr_rereg(mr, flags, pd, addr, length, access));
 	check_same(before);
 	CHECK_EQ(was.rkey, mr->rkey);
 	CHECK_EQ(was.lkey, mr->lkey);
@@ -316,7 +306,7 @@ static void never_writable(const struct test_case *c)
 			bad[i]);
 	}
 	/* A plain region does not become a gift region that is writable. */
-	MUST_ERR(0, rereg(mr, ACCESS | TRANS, NULL, n.p, LENGTH, READ));
+	MUST_ERR(0, mr_rereg(mr, ACCESS | TRANS, NULL, n.p, LENGTH, READ));
 	test_context("a plain region");
 	refused(&p, mr, n.p, EINVAL, ACCESS, NULL, NULL, 0,
 		(unsigned int)IB_UVERBS_ACCESS_GIFT | IBV_ACCESS_LOCAL_WRITE);
@@ -372,7 +362,7 @@ static void failing(const struct test_case *c)
 	/* While both are there both are charged, as of any region. */
 	limit_memlock(pinned + LENGTH);
 	test_context("%s", "");
-	MUST_ERR(0, rereg(mr, TRANS, NULL, n.p, LENGTH, 0));
+	MUST_ERR(0, mr_rereg(mr, TRANS, NULL, n.p, LENGTH, 0));
 	CHECK_EQ(pinned, pinned_vm(0));
 	pair_check(&p, mr, n.p);
 }
@@ -393,7 +383,7 @@ static void atomic_for_readers(const struct test_case *c)
 	mr = mr_reg(p.owner->pd, m.p, length, GIFT_READ | IBV_ACCESS_ZERO_BASED);
 	reader_start(&r, &p, mr, 0, false);
 	for (int i = 0; i < ROUNDS; i++) {
-		MUST_ERR(0, rereg(mr, TRANS, NULL, i & 1 ? m.p : n.p, length, 0));
+		MUST_ERR(0, mr_rereg(mr, TRANS, NULL, i & 1 ? m.p : n.p, length, 0));
 		reader_wait(&r);
 	}
 	reader_stop(&r, 0, 1);
@@ -424,9 +414,9 @@ static void atomic_with_rights(const struct test_case *c)
 	reader_start(&r, &p, mr, 0, true);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i & 1)
-			MUST_ERR(0, rereg(mr, c->n, p.owner->pd, open.p, length, some));
+			MUST_ERR(0, mr_rereg(mr, c->n, p.owner->pd, open.p, length, some));
 		else
-			MUST_ERR(0, rereg(mr, c->n, pd, shut.p, length, some & ~READ));
+			MUST_ERR(0, mr_rereg(mr, c->n, pd, shut.p, length, some & ~READ));
 		reader_wait(&r);
 	}
 	reader_stop_refused(&r, 0);

@@ -197,15 +197,6 @@ static void rebind(const struct test_case *c)
 	CHECK_EQ(CANARY, *(unsigned char *)one);
 }
 
-/* 0 or the error number; the library wants nothing that does not change. */
-static int rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr)
-{
-	const unsigned int access = flags & IBV_REREG_MR_CHANGE_ACCESS ? MR_ALL : 0;
-
-	errno = 0;
-	return ibv_rereg_mr(mr, flags, pd, addr, addr ? PAGE : 0, access) ? errno : 0;
-}
-
 /* What a window is bound on stays what it is: memory, rights and domain. */
 static void rereg_bound(const struct test_case *c)
 {
@@ -215,10 +206,10 @@ static void rereg_bound(const struct test_case *c)
 	struct ibv_mr was = *s.there;
 
 	MUST_STATUS(OK, mw_bind(s.p.owner, &s.window, s.there, was.addr, PAGE, WINDOW));
-	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-			       other->addr));
-	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL));
-	CHECK_ERR(EBUSY, rereg(s.there, IBV_REREG_MR_CHANGE_PD, s.p.peer->pd, NULL));
+	CHECK_ERR(EBUSY, mr_rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				  other->addr, PAGE, 0));
+	CHECK_ERR(EBUSY, mr_rereg(s.there, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, MR_ALL));
+	CHECK_ERR(EBUSY, mr_rereg(s.there, IBV_REREG_MR_CHANGE_PD, s.p.peer->pd, NULL, 0, 0));
 	CHECK_EQ(pins, pins_now());
 	CHECK_EQ(pinned, pinned_vm(0));
 	CHECK_STATUS(OK, do_rdma(s.p.peer, W, s.here, s.here->addr, 64,
@@ -226,7 +217,8 @@ static void rereg_bound(const struct test_case *c)
 	CHECK_EQ(0x11, *(unsigned char *)was.addr);
 
 	MUST_STATUS(OK, mw_local_inv(s.p.owner, s.window.rkey));
-	CHECK_ERR(0, rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other->addr));
+	CHECK_ERR(0, mr_rereg(s.there, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other->addr,
+			      PAGE, 0));
 	CHECK_EQ(pins - 3, pins_now());
 	CHECK_EQ(pinned - 3 * (long long)PAGE, pinned_vm(0));
 }

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-DEBUGFS = "/sys/kernel/debug/kunit"
+DEBUGFS = pathlib.Path("/sys/kernel/debug/kunit")
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "kernel"
 
 SUITE = re.compile(r"    # Subtest: (\S+)$")
@@ -126,4 +126,4 @@ def main(log, debugfs, sources):
 if len(sys.argv) > 1:
     main(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), *map(pathlib.Path, sys.argv[2:4]))
 else:
-    main(kernel_log(), pathlib.Path(DEBUGFS), SOURCES)
+    main(kernel_log(), DEBUGFS, SOURCES)

@@ -235,6 +235,15 @@ struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	return mr;
 }
 
+int mr_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+	     unsigned int access)
+{
+	errno = 0;
+	if (!ibv_rereg_mr(mr, flags, pd, addr, length, access))
+		return 0;
+	return errno ? errno : EIO;
+}
+
 struct ibv_mr *mr_new(struct ibv_pd *pd, size_t length)
 {
 	size_t page = sysconf(_SC_PAGESIZE);

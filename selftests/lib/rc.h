@@ -105,6 +105,9 @@ void sock_meet(int sock);
 
 struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 		      unsigned int access);
+/* ibv_rereg_mr(): 0 or the error number, whatever the library makes of it. */
+int mr_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+	     unsigned int access);
 /* Page-aligned anonymous memory of its own mapping, registered MR_ALL. */
 struct ibv_mr *mr_new(struct ibv_pd *pd, size_t length);
 
