@@ -79,11 +79,6 @@ static void advise_all(struct scene *s, enum mem_order order)
 	mem_other(&s->m, order, 0);
 }
 
-static bool is_hugetlb(const struct mem_kind *kind)
-{
-	return kind->sort == SORT_HUGETLB_PRIVATE;
-}
-
 static void nothing(struct scene *s)
 {
 }
@@ -429,7 +424,7 @@ static void inherited(const struct test_case *c)
 	mem_other(&heir, MEM_WRITE, OTHERS);
 	test_context("the child writes");
 	check_inherited(&r, expected);
-	if (!is_hugetlb(kind)) {
+	if (!mem_is_hugetlb(kind)) {
 		for (size_t i = 0; i < ARRAY_LEN(kernel_does); i++) {
 			mem_other(&registrar, kernel_does[i], 0);
 			mem_other(&heir, kernel_does[i], 0);
@@ -468,7 +463,7 @@ static size_t nr_cases;
 
 static bool is_there(const struct mem_kind *kind, const struct between *b)
 {
-	return (!is_hugetlb(kind) || b->hugetlb) && (!b->only_long || test_long());
+	return (!mem_is_hugetlb(kind) || b->hugetlb) && (!b->only_long || test_long());
 }
 
 static void add(const struct size *size, const struct sharing *sharing,

@@ -85,8 +85,7 @@ static bool unshares(const struct mem *m)
 
 static bool shown_in_pss(const struct mem *m)
 {
-	return m->kind->sort != SORT_HUGETLB_PRIVATE &&
-	       m->kind->sort != SORT_HUGETLB_SHARED;
+	return !mem_is_hugetlb(m->kind);
 }
 
 static bool new_in_pss(const struct mem *m)
@@ -332,15 +331,10 @@ static void drop_part(struct mem *m)
 	MUST(!madvise(m->map, m->map_length, MADV_DONTNEED));
 }
 
-static bool is_hugetlb(const struct mem *m)
-{
-	return m->kind->sort == SORT_HUGETLB_PRIVATE || m->kind->sort == SORT_HUGETLB_SHARED;
-}
-
 static void pageout_part(struct mem *m)
 {
 	void *start = (void *)((uintptr_t)m->p & ~(PAGE - 1));
-	int expected = is_hugetlb(m) ? EINVAL : 0;
+	int expected = mem_is_hugetlb(m->kind) ? EINVAL : 0;
 
 	for (int i = 0; i < 3; i++)
 		CHECK_ERR(expected, madvise(start, mem_pages(m) * PAGE, MADV_PAGEOUT) ?

@@ -42,11 +42,6 @@ static unsigned char *first_page(const struct mem *m)
 	return (unsigned char *)((uintptr_t)m->p & ~(PAGE - 1));
 }
 
-static bool is_hugetlb(const struct mem_kind *kind)
-{
-	return kind->sort == SORT_HUGETLB_PRIVATE || kind->sort == SORT_HUGETLB_SHARED;
-}
-
 static unsigned int traits_of(const struct mem *m, size_t page)
 {
 	const struct mem_kind *kind = mem_at(m, page)->kind;
@@ -61,7 +56,7 @@ static unsigned int traits_of(const struct mem *m, size_t page)
 		{ SHARED, file || kind->sort == SORT_HUGETLB_SHARED },
 		{ FILE_PAGE, file || taken == IB_GIFT_PAGE_FILE },
 		{ HAS_FILE, file || kind->sort == SORT_PRIVATE_FILE },
-		{ HUGETLB, is_hugetlb(kind) },
+		{ HUGETLB, mem_is_hugetlb(kind) },
 		{ READ_ONLY, kind->read_only },
 		{ MERGED, taken == IB_GIFT_PAGE_KSM },
 		{ NOT_ANON, kind->sort != SORT_ANON },
@@ -546,7 +541,7 @@ static void add_part(struct cell *cell, struct mem *m, const struct change *chan
  */
 static bool can_be_split(const struct mem_kind *kind)
 {
-	return !is_hugetlb(kind) || !kernel_has("lockdep_init_map_type");
+	return !mem_is_hugetlb(kind) || !kernel_has("lockdep_init_map_type");
 }
 
 /*

@@ -510,6 +510,11 @@ const struct mem_kind *const mem_kinds[] = {
 
 const size_t mem_nr_kinds = ARRAY_LEN(mem_kinds);
 
+bool mem_is_hugetlb(const struct mem_kind *kind)
+{
+	return kind->sort == SORT_HUGETLB_PRIVATE || kind->sort == SORT_HUGETLB_SHARED;
+}
+
 bool mem_coherent(const struct mem_kind *kind)
 {
 	return kind->taken == IB_GIFT_PAGE_PINNED;

@@ -82,6 +82,7 @@ struct mem mem_make(const struct mem_kind *kind, size_t length);
 void mem_drop(struct mem *m);
 /* The whole range with no mapping beside it that could be merged with it. */
 void *mem_map(size_t length, size_t unit, int prot, int flags, int fd);
+bool mem_is_hugetlb(const struct mem_kind *kind);
 /* Do the owner's writes reach a region taken before, all of them? */
 bool mem_coherent(const struct mem_kind *kind);
 /* Calls @fn with each mapping that it is made of. */
